@@ -67,7 +67,7 @@ def call_demo() -> None:
 
 
 def call_mining() -> None:
-    """Mine conjunctions for two classes, and for three with a filter."""
+    """Mine conjunctions for two classes, for three with a filter, and with an automatic threshold."""
     import treewright as tw
 
     samples = (np.random.default_rng(0).random((60, 6)) < 0.5).astype(int)
@@ -75,6 +75,11 @@ def call_mining() -> None:
         labels = samples[:, :n_classes].argmax(axis=1)
         tw.ConjunctionMiner(**BINARY, filter_memory=memory).fit(samples, labels).transform(samples)
         tw.ConjunctionClassifier(**BINARY, filter_memory=memory).fit(samples, labels).predict(samples)
+        tw.ConjunctionClassifier().fit(samples, labels).predict(samples)
+    tw.ConjunctionRegressor().fit(samples, samples.sum(axis=1)).predict(samples)
+    tw.ConjunctionClassifier().fit([[0, 1], [1, 1], [1, 0]], [0, 1, 1])
+    for labels in ([0, 1, 1], [0, 1, 2]):
+        tw.StringFeatureClassifier().fit(["a b", "b a", "c"], labels).predict(["a b"])
 
 
 def call_kernels() -> None:
@@ -148,14 +153,11 @@ def main() -> None:
     machine = sysconfig.get_platform().rpartition("-")[2]
     if not sys.platform.startswith("linux") or machine not in TARGETS:
         raise SystemExit(f"no machine code for {sysconfig.get_platform()}")
-    from treewright.native.code_cache import FINGERPRINT
-
     with tempfile.TemporaryDirectory() as place:
         processor, features = TARGETS[machine]
         compile_for(processor, Path(place))
-        code = Path(place, FINGERPRINT)
-        write_manifest(processor, features, code)
-        add_code(Path(sys.argv[1]).resolve(), code, machine)
+        write_manifest(processor, features, Path(place))
+        add_code(Path(sys.argv[1]).resolve(), Path(place), machine)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
     pip install lightgbm
     python benchmarks/boosting.py [--examples 200000] [--features 20000] [--active 200] [--sample 20000]
+    pip install xgboost
+    python benchmarks/boosting.py --accuracy [--data FOLDER] [--seeds 3] [--only zipf,parity]
 
 Examples are made: features as frequent as words are, labels by planted conjunctions, some with a negation,
 and chance. Prints a table for Markdown of the seconds of each step of a tree (the paper's Table 2), the mean
@@ -9,17 +11,26 @@ of some trees after those that compile, all in one thread. Then trees are built 
 examples under the same confidences and penalty, and it is told how much faster the sample is: where all
 features can be kept, and where those of all examples of each node are extracted anew, as the paper reckons.
 LightGBM is measured where it is installed, with as many leaves a tree as ours have.
+
+With `--accuracy`, `L1BoostedTrees` is compared with XGBoost, LightGBM (default settings, one thread) and L2
+logistic regression on the data sets of `binary_data.py`: test accuracy, log-loss and CPU seconds of `fit`,
+means over seeds.
+FOLDER has `ewt` and `qc`; without it, only what comes with scikit-learn or is made is used.
 """
 
 import argparse
 import importlib.util
 import json
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
+from binary_data import DATA_SETS, NEED_FOLDER
 from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
 
+import treewright as tw
 from treewright.learn.boosting import BoostedTrees, CsrExamples, Seconds, draw_sample
 from treewright.learn.trees import TreeBuilder
 from treewright.native.learn.boosting import FeatureRows, SplitLimits
@@ -176,6 +187,61 @@ def measure_lightgbm(rows, labels, n_trees, n_leaves):
     }
 
 
+def make_system(name):
+    """Return a classifier with default settings and one thread."""
+    if name == "XGBoost":
+        from xgboost import XGBClassifier
+
+        return XGBClassifier(n_jobs=1)
+    if name == "LightGBM":
+        from lightgbm import LGBMClassifier
+
+        return LGBMClassifier(n_jobs=1, verbose=-1)
+    return LogisticRegression(max_iter=1000) if name == "L2 logistic" else tw.L1BoostedTrees()
+
+
+def measure_accuracy(name, split):
+    """Return test accuracy, log-loss, and CPU seconds."""
+    classes, y = np.unique(split.y, return_inverse=True)
+    expected = np.searchsorted(classes, split.y_test)
+    kind = np.int8 if name == "L1BoostedTrees" else np.float32
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = make_system(name).fit(split.X.astype(kind), y)
+        seconds = time.process_time() - start
+        probabilities = model.predict_proba(split.X_test.astype(kind))
+    right = np.maximum(probabilities[np.arange(len(expected)), expected], 1e-15)
+    return float((probabilities.argmax(axis=1) == expected).mean()), float(-np.log(right).mean()), seconds
+
+
+def compare_accuracy(options):
+    """Print a table of accuracy, log-loss and seconds on all data sets."""
+    tw.L1BoostedTrees().fit(np.eye(40, dtype=np.int8), [0, 1] * 20)  # compiles
+    systems = options.systems.split(",")
+    print(
+        "| data | samples | columns | " + " | ".join(systems) + " |\n" + "| --- " * (3 + len(systems)) + "|"
+    )
+    records = []
+    for name, make in DATA_SETS.items():
+        if (options.only and name not in options.only.split(",")) or (
+            make in NEED_FOLDER and not options.data
+        ):
+            continue
+        figures = []
+        for seed in range(options.random_state, options.random_state + options.seeds):
+            split = make(options.data, seed)
+            figures.append([measure_accuracy(system, split) for system in systems])
+        means = np.mean(figures, axis=0)
+        cells = [f"{accuracy:.4f}, {loss:.3f}, {seconds:.1f} s" for accuracy, loss, seconds in means]
+        print(
+            f"| {name} | {split.X.shape[0]:,} | {split.X.shape[1]:,} | " + " | ".join(cells) + " |",
+            flush=True,
+        )
+        records.append({"data": name, "systems": systems, "figures": figures})
+    return records
+
+
 def main():
     """Print the comparison."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -186,8 +252,18 @@ def main():
     parser.add_argument("--trees", type=int, default=30)
     parser.add_argument("--seed", dest="random_state", type=int, default=0)
     parser.add_argument("--no-lightgbm", action="store_true")
+    parser.add_argument("--accuracy", action="store_true", help="compare classifiers on many data sets")
+    parser.add_argument("--data", help="folder with ewt and qc")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
+    parser.add_argument("--only", help="data sets, separated by commas")
+    parser.add_argument("--systems", default="L1BoostedTrees,XGBoost,LightGBM,L2 logistic")
     parser.add_argument("--json", help="file for the figures")
     options = parser.parse_args()
+    if options.accuracy:
+        records = compare_accuracy(options)
+        if options.json:
+            Path(options.json).write_text(json.dumps(records, indent=1))
+        return
     rows, labels = make_examples(options.examples, options.features, options.active, options.random_state)
     measure(rows[:1000], labels[:1000], 2, sample_size=100)  # compiles
     print(f"{rows.nnz / rows.shape[0]:.0f} features each, {(labels > 0).mean():.0%} positive\n")

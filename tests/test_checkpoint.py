@@ -21,7 +21,7 @@ def test_a_saved_step_comes_back(tmp_path):
 
 def test_what_another_training_has_left_is_refused(tmp_path):
     Checkpoint(tmp_path, "one").save("step", State("Step"))
-    with pytest.raises(InputError, match="of a training with other data or options"):
+    with pytest.raises(InputError, match="of a run with other data or options"):
         Checkpoint(tmp_path, "other").load("step")
 
 
@@ -33,7 +33,7 @@ def test_a_damaged_step_is_named_with_the_remedy(tmp_path, damage):
     kept.save("step", State("Step", {"number": 3}))
     path = tmp_path / "step.step"
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(InputError, match=r"step\.step:1: .*; delete .*step\.step to do that step again"):
+    with pytest.raises(InputError, match=r"step\.step:1: .*; delete .*step\.step to repeat that step"):
         kept.load("step")
     assert path.exists()
 

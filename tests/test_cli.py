@@ -74,7 +74,7 @@ def test_convert_may_rewrite_the_file_it_reads(gold):
 
 
 def test_convert_does_not_write_another_format_over_the_file_it_reads(brackets, fail):
-    expected = f"treewright: {brackets} is the file that is read, in brackets; expected another one"
+    expected = f"treewright: {brackets} is also the input, in brackets; expected another file"
     assert fail("convert", brackets, brackets, "--to", "conllu") == expected
     assert brackets.read_text() == BRACKETS
 
@@ -166,7 +166,7 @@ def test_an_unwritable_output_names_the_output(fail, gold, tmp_path):
 
 def missing_folder(path):
     """Return the line that names a folder which is not there."""
-    return f"treewright: {path}: the folder {path.parent} does not exist; make it, or give another name"
+    return f"treewright: {path}: the folder {path.parent} does not exist; create it, or choose another name"
 
 
 def test_a_missing_folder_is_named_before_anything_is_read(fail, tmp_path):
@@ -192,12 +192,12 @@ def test_python_names_a_missing_folder_too(tmp_path):
 
 def test_an_unknown_output_format_says_how_to_name_it(fail, gold, tmp_path):
     out = tmp_path / "out.xyz"
-    expected = f"treewright: the name '{out}' does not tell a format; expected one that does, or --to"
+    expected = f"treewright: '{out}' has no known suffix; expected one such as .conllu, or --to"
     assert fail("convert", gold, out) == expected
 
 
 def test_an_impossible_conversion_says_what_is_possible(fail, gold, tmp_path):
-    expected = "treewright: conllu holds dependencies; expected constituents"
+    expected = "treewright: conllu contains dependencies; expected constituents"
     assert fail("convert", gold, tmp_path / "out.mrg") == expected
 
 
@@ -216,7 +216,7 @@ def test_lifting_needs_heads_and_names_the_sentence(fail, tmp_path):
     source = tmp_path / "in.conllu"
     tw.write_conllu([tw.DepTree(["a"], [0]), tw.DepTree(["b"])], source)
     message = fail("convert", source, tmp_path / "out.conllu", "--projectivize", "path")
-    assert message == f"treewright: {source}: sentence 2: word 1 has no head; expected a whole tree"
+    assert message == f"treewright: {source}: sentence 2: word 1 has no head; expected a head for every word"
 
 
 @pytest.mark.parametrize(
@@ -247,19 +247,19 @@ def test_fetch_finds_languages_of_two_words():
 
 
 def test_fetch_lists_nothing_in_one_line(fail):
-    expected = "expected a language or a part of a name, such as English or EWT"
+    expected = "expected a language or part of a name, such as English or EWT"
     found = f"treewright: no treebank has 'Hungrian' in its name; {expected}"
     assert fail("fetch", "--list", "Hungrian") == f"{found}; did you mean UD_Hungarian-Szeged?"
 
 
 def test_fetch_without_a_name_says_how_to_find_one(fail):
-    expected = "expected a name such as UD_English-EWT (treewright fetch --list shows all)"
-    assert fail("fetch") == f"treewright: no treebank was named; {expected}"
+    expected = "expected a name such as UD_English-EWT (treewright fetch --list lists all)"
+    assert fail("fetch") == f"treewright: no treebank was given; {expected}"
 
 
 def test_fetch_takes_a_language_code(fail):
     message = fail("fetch", "UD_Quenya-ABC", "--code", "Q")
-    assert message == "treewright: --code is 'Q'; expected two or three small letters, such as 'en'"
+    assert message == "treewright: --code is 'Q'; expected two or three lower-case letters, such as 'en'"
 
 
 @pytest.mark.parametrize(
@@ -355,8 +355,8 @@ def test_a_closed_stream_is_one_line(redirection, part):
         (["--metric", "uas"], "--metric has no effect without --against; expected --against"),
         (["--seed", "3"], "--seed has no effect without --against; expected --against"),
         (["--relations", "--json"], "--relations has no effect with --json; expected no --json"),
-        (["--max-length", "5"], "--max-length is for brackets; found CoNLL-U"),
-        (["--no-punctuation", "--penn-punctuation"], "are two rules; expected one of them"),
+        (["--max-length", "5"], "--max-length has no effect on CoNLL-U; expected brackets"),
+        (["--no-punctuation", "--penn-punctuation"], "are both given; expected one of them"),
     ],
 )
 def test_options_without_meaning_are_refused(fail, gold, options, message):
@@ -364,7 +364,7 @@ def test_options_without_meaning_are_refused(fail, gold, options, message):
 
 
 def test_punctuation_rules_are_refused_for_brackets(fail, brackets):
-    assert "punctuation is never scored in brackets" in fail(
+    assert "options for punctuation have no effect on brackets" in fail(
         "evaluate", brackets, brackets, "--no-punctuation"
     )
 
@@ -411,7 +411,7 @@ def other_tokens(tmp_path):
 
 def test_evaluate_names_its_rows_in_words(gold, brackets):
     shown = run("evaluate", gold, gold)
-    for row in ("Unlabeled attachment (UAS)", "Labeled attachment (LAS)", "Sentences with all heads right"):
+    for row in ("Unlabeled attachment (UAS)", "Labeled attachment (LAS)", "Sentences with all heads correct"):
         assert row in shown
     assert "n_tokens" not in shown
     assert "Bracket F1" in run("evaluate", brackets, brackets)
@@ -420,7 +420,7 @@ def test_evaluate_names_its_rows_in_words(gold, brackets):
 def test_evaluate_aligns_other_tokens_by_characters(gold, other_tokens):
     shown = run("evaluate", gold, other_tokens)
     lines = re.sub(r" +", " ", shown)
-    assert "The words differ (sentence 1: 3 gold words but 2 predicted): aligned by characters" in lines
+    assert "The words differ (sentence 1: 3 gold words but 2 predicted). Aligned by characters" in lines
     assert "precision recall F1" in lines
     assert "Tokens 50.00 33.33 40.00" in lines
     assert "CLAS and lemmas (BLEX) 0.00 0.00 0.00 0.00" in lines
@@ -462,7 +462,7 @@ def test_evaluate_says_where_two_texts_differ(fail, gold, other_tokens):
     other_tokens.write_text(OTHER_TOKENS.replace("sleeps.", "slept."))
     assert fail("evaluate", gold, other_tokens) == (
         "treewright: the texts differ: gold has 'eps.' (sentence 1, token 2), "
-        "predicted has 'pt.' (sentence 1, token 2); expected the same characters except white space"
+        "predicted has 'pt.' (sentence 1, token 2); expected the same characters except whitespace"
     )
 
 
@@ -475,10 +475,12 @@ def test_several_roots_are_scored_on_demand(fail, gold, tmp_path):
     assert found["uas"]["n_correct"] == 2
     assert json.loads(run("evaluate", gold, two_roots, "--json"))["uas"] == pytest.approx(200 / 3)
     message = fail("evaluate", gold, two_roots, "--multiple-roots")
-    assert message.endswith("is not for attachment scores; expected --conll2018 with it")
+    assert message.endswith("has no effect on attachment scores; add --conll2018")
 
 
 @pytest.mark.parametrize("option", ["--conll2018", "--multiple-roots"])
 def test_brackets_are_not_scored_as_in_conll_2018(fail, brackets, option):
     message = fail("evaluate", brackets, brackets, option)
-    assert message == "treewright: --conll2018 and --multiple-roots are for CoNLL-U; found brackets"
+    assert (
+        message == "treewright: --conll2018 and --multiple-roots have no effect on brackets; expected CoNLL-U"
+    )

@@ -102,11 +102,11 @@ def test_an_interrupted_training_with_folds_goes_on(fail, data, tmp_path, monkey
             raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr("treewright.commands.console._hear", stop_at_the_second_fold)
+        patch.setattr("treewright.commands.console._print_event", stop_at_the_second_fold)
         with pytest.raises(RuntimeError):
             train(CONSTITUENT, data, model, *options)
     arguments = (data / "train.mrg", "--dev", data / "dev.mrg", "--model", model, *QUICK[CONSTITUENT])
-    expected = f"{checkpoint} is left of work that was interrupted; give --resume, or delete it"
+    expected = f"{checkpoint} exists, from a run that was interrupted; add --resume, or delete it"
     assert fail(*CONSTITUENT, *arguments, *options) == f"treewright: {expected}"
     shown = train(CONSTITUENT, data, model, *options, "--resume")
     assert "fold1: penalty" not in shown
@@ -132,7 +132,7 @@ def test_an_interrupted_training_with_folds_goes_on(fail, data, tmp_path, monkey
 )
 def test_options_of_rerankers_need_one(fail, data, tmp_path, command, option, value):
     message = fail(*command, data / "train.mrg", "--model", tmp_path / "m", option, value)
-    assert message == f"treewright: {option} has no effect without --rerank; expected --rerank with it"
+    assert message == f"treewright: {option} has no effect without --rerank; add --rerank"
     assert not list(tmp_path.iterdir())
 
 
@@ -140,7 +140,7 @@ def test_options_of_training_are_not_for_parsers_that_have_learnt(fail, data, tm
     rerank = ("--rerank", "sst", "--parser", data / "constituent.tw")
     for option in (("--max-children", 4), ("--any-children",), ("--tags", "gold")):
         message = fail(*CONSTITUENT, data / "train.mrg", "--model", tmp_path / "m", *rerank, *option)
-        assert message == f"treewright: {option[0]} has no effect with --parser; expected it without"
+        assert message == f"treewright: {option[0]} has no effect with --parser; remove one of them"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_options_of_training_are_not_for_parsers_that_have_learnt(fail, data, tm
             CONSTITUENT,
             "efficient-top",
             "--rerank efficient-top with a ConstituentParser; "
-            "expected a LeftCornerParser, from whose network it is derived",
+            "expected a LeftCornerParser, whose network defines the kernel",
         ),
     ],
 )
@@ -177,9 +177,7 @@ def test_models_that_cannot_be_used_are_one_line(fail, data, leftcorner, tmp_pat
     expected = "expected a LeftCornerParser or a ConstituentParser or a SpanParser"
     assert message == f"treewright: {tmp_path / 'tagger.tw'} is a Tagger; {expected}"
     message = fail(*CONSTITUENT, *sources, "--rerank", "none")
-    assert message == (
-        "treewright: --rerank none and no --others; expected either another kernel or other parsers"
-    )
+    assert message == ("treewright: --rerank none and no --others; expected another kernel, or other parsers")
     message = fail(
         *CONSTITUENT, data / "train.mrg", "--model", constituent, "--rerank", "none", "--others", constituent
     )

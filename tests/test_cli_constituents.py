@@ -218,7 +218,7 @@ def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path, monk
         patch.setattr("treewright.parsing.constituent.parser.report", stop_at_the_second_step)
         with pytest.raises(RuntimeError):
             run(*arguments)
-    expected = f"{checkpoint} is left of work that was interrupted; give --resume, or delete it"
+    expected = f"{checkpoint} exists, from a run that was interrupted; add --resume, or delete it"
     assert fail(*arguments) == f"treewright: {expected}"
     run(*arguments, "--resume")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parser.tw"]
@@ -231,9 +231,8 @@ def test_a_checkpoint_of_other_options_is_one_line(fail, folder, tmp_path):
     trees = tw.read_brackets(folder / "train.mrg")
     tw.ConstituentParser(lowest_penalty=20).fit(trees, checkpoint=checkpoint)
     message = fail_after_progress(fail, *TRAIN, folder / "train.mrg", "--model", tmp_path / "m", "--resume")
-    assert message.endswith(
-        f"{checkpoint} is of a training with other data or options; give those, or delete it"
-    )
+    found = f"{checkpoint} is a checkpoint of a run with other data or options; use those, or delete it"
+    assert message.endswith(f"{found} (see docs/howto/troubleshooting.md#checkpoints)")
 
 
 def fail_after_progress(fail, *arguments):
@@ -273,7 +272,7 @@ def test_what_cannot_be_learnt_from_is_one_line(fail, folder, tmp_path):
     assert message == f"treewright: {empty} has no sentences; expected at least one"
     message = fail(*TRAIN, train, "--model", model, "--max-length", 1)
     assert message == f"treewright: {train} has no sentences of up to 1 words; expected at least one"
-    expected = f"{broken}:3: the end of the input inside the tree that begins in line 3; expected 1 more ')'"
+    expected = f"{broken}:3: end of input inside the tree that begins in line 3; expected 1 more ')'"
     assert fail(*TRAIN, broken, "--model", model) == f"treewright: {expected}"
     message = fail(*TRAIN, folder / "test.conllu", "--model", model)
     assert message == f"treewright: {folder / 'test.conllu'} looks like CoNLL-U; expected trees in brackets"
@@ -293,7 +292,7 @@ def test_broken_brackets_are_one_line_and_leave_no_output(fail, folder, tmp_path
     source, out = tmp_path / "in.mrg", tmp_path / "out.mrg"
     source.write_text("(S (NN fox))\n(S (NN fox)))\n")
     message = fail("parse", folder / "parser.tw", source, "--output", out)
-    assert message == f"treewright: {source}:2: a ')' too many; expected '(' or the end"
+    assert message == f"treewright: {source}:2: an unmatched ')'; expected '(' or the end"
     source.write_text("S (NN fox))\n")
     message = fail("parse", folder / "parser.tw", source, "--output", out)
     assert message == f"treewright: {source}:1: 'S' outside brackets; expected '('"
@@ -303,7 +302,8 @@ def test_broken_brackets_are_one_line_and_leave_no_output(fail, folder, tmp_path
 def test_a_parser_that_needs_tags_refuses_sentences_without(fail, folder, tmp_path):
     source, text = tmp_path / "bare.conllu", tmp_path / "in.txt"
     tw.write_conllu([tw.DepTree(["a"], xpos=["DT"]), tw.DepTree(["a", "fox"])], source)
-    needs, remedy = "and this ConstituentParser needs tags", "or a model trained with --tags predicted"
+    needs = "but this ConstituentParser needs tags"
+    remedy = "or a model trained with --tags predicted (see docs/howto/troubleshooting.md#tags)"
     message = fail("parse", folder / "parser.tw", source)
     found = f"{source}: sentence 2 has no tags in XPOS, {needs}"
     assert message == f"treewright: {found}; expected tags in XPOS, {remedy}"
@@ -312,7 +312,7 @@ def test_a_parser_that_needs_tags_refuses_sentences_without(fail, folder, tmp_pa
     assert message == f"treewright: {text} is plain text, which has no tags, {needs}; expected tags, {remedy}"
     message = fail("parse", folder / "parser.tw", folder / "test.mrg", "--tags", "predicted")
     assert message == (
-        "treewright: the parser has no tagger of its own; expected one (--tags predicted in training)"
+        "treewright: the parser has no tagger of its own; expected one; train with --tags predicted"
     )
 
 
@@ -335,7 +335,7 @@ def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder):
     message = fail("parse", model, source, "--tags", "x")
     assert message == "treewright: --tags is 'x'; expected one of gold, predicted"
     message = fail("explain", model, source)
-    found = f"{model} is a ConstituentParser without features to show"
+    found = f"{model} is a ConstituentParser, which has no features to show"
     assert message.startswith(f"treewright: {found}; expected a pipeline or a dependency parser")
 
 

@@ -164,16 +164,20 @@ def test_trees_come_from_standard_input_too(tmp_path, monkeypatch, text):
         ("1 3:1 17:1\n-1 2:1\n", [], f"trees:1: '1 3:1 17:1'; expected {FORMATS}"),
         ("1 3:1 |BV| 17:1 |EV|\n", [], "trees has no trees; expected at least one, as brackets"),
         ("(S (N a))\n", ["--logs", "--normalize"], "--logs and --normalize are both given; expected one"),
-        ("1 |BT| (N a) |BT| (N b) |ET|\n", ["--logs"], "--logs is for one tree of each example; expected no"),
+        ("1 |BT| (N a) |BT| (N b) |ET|\n", ["--logs"], "--logs needs examples of one tree; expected no"),
         ("(S (N a)\n", [], "trees:1: "),
         ("(S (N a))\n", ["--kernel", "x"], "--kernel is 'x'; expected one of st, sst, pt, spt"),
         ("(S (N a))\n", ["--decay", "2"], "--decay is '2'; expected a number from 1e-06 to 1"),
         ("(S (N a))\n", ["--words", "x"], "--words is 'x'; expected one of nodes, none, bag"),
         ("(S (N a))\n", ["--memory-limit", "much"], "--memory-limit is 'much'; expected a size such as 512M"),
-        ("(S (N a))\n", ["--kernel", "spt"], "--vectors is for --kernel spt, which needs it"),
-        ("(S (N a))\n", ["--labels", "l.txt"], "has no labels to write; expected lines of SVM-light-TK"),
-        ("(S (N a))\n", ["--vector-weight", "1"], "there are no vectors to weigh; expected them after"),
-        ("1 |BT| (S (N a)\n", [], "trees:1: trees without an end; expected |ET| after the last tree"),
+        ("(S (N a))\n", ["--kernel", "spt"], "--vectors and --kernel spt need each other"),
+        ("(S (N a))\n", ["--labels", "l.txt"], "has no labels; expected SVM-light-TK"),
+        (
+            "(S (N a))\n",
+            ["--vector-weight", "1"],
+            "the examples have no vectors for the vector weight; expected them",
+        ),
+        ("1 |BT| (S (N a)\n", [], "trees:1: trees without |ET|; expected |ET| after the last tree"),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(tmp_path, monkeypatch, fail, text, options, message):
@@ -192,7 +196,7 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path, monkeypatch, fail, t
         ("cat\n", "vectors:1: 0 numbers after a word; expected numbers after a word"),
         ("cat 1 x\n", "vectors:1: the vector of 'cat'; expected numbers alone"),
         ("cat 0 0\n", "vectors:1: the vector of 'cat'; expected finite numbers, not all 0"),
-        ("fox 1 0\n", "vectors has no vector of a word of the trees; expected some"),
+        ("fox 1 0\n", "vectors has no vector for any word of the trees; expected at least one"),
     ],
 )
 def test_bad_vectors_are_one_line(tmp_path, fail, text, message):
@@ -241,7 +245,7 @@ def test_no_file_that_is_read_is_written_over(tmp_path, fail, option, written):
 def test_a_pipe_is_refused_and_stays(data, tmp_path, fail):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert "pipe is no regular file; expected one" in fail("kernel", data, "--out", pipe)
+    assert "pipe is not a regular file; expected one" in fail("kernel", data, "--out", pipe)
     assert pipe.is_fifo()
 
 
@@ -263,7 +267,7 @@ def test_what_32_bits_cannot_hold_names_the_options_that_help(tmp_path, fail):
     path = tmp_path / "trees"
     path.write_text("(S " + "(N a) " * 200 + ")\n")
     message = fail("kernel", path, "--out", tmp_path / "gram.npy", "--decay", "1", "--float32")
-    assert message.endswith("expected what 32 bits can hold: --normalize, or 64 bits")
+    assert message.endswith("too large for 32 bits; expected --normalize, or 64 bits")
 
 
 def test_one_tree_is_counted_as_one(tmp_path):

@@ -163,11 +163,12 @@ def test_an_interrupted_training_is_not_thrown_away(fail, trained, data, tmp_pat
         patch.setattr("treewright.parsing.leftcorner.parser.report", stop_at_the_second_epoch)
         with pytest.raises(RuntimeError):
             run(*arguments)
-    expected = f"{checkpoint} is left of work that was interrupted; give --resume, or delete it"
+    expected = f"{checkpoint} exists, from a run that was interrupted; add --resume, or delete it"
     assert fail(*arguments) == f"treewright: {expected}"
     message = fail(*arguments, "--resume", "--seed", 1, "--quiet")
     assert message == (
-        f"treewright: {checkpoint} is of a training with other data or options; give those, or delete it"
+        f"treewright: {checkpoint} is a checkpoint of a run with other data or options; "
+        "use those, or delete it"
     )
     run(*arguments, "--resume")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parser.tw"]
@@ -204,7 +205,7 @@ def test_options_of_training_that_have_no_meaning_are_one_line(fail, data, tmp_p
 def test_a_device_that_is_not_there_is_one_line(fail, data, tmp_path):
     pytest.importorskip("torch", reason="devices are those of PyTorch")
     message = fail(*TRAIN, data / "train.mrg", "--model", tmp_path / "m", "--device", "abacus")
-    assert message.startswith("treewright: device is 'abacus'; expected one that PyTorch can use")
+    assert message.startswith("treewright: device is 'abacus'; expected a device that PyTorch can use")
 
 
 def test_files_that_cannot_be_used_are_one_line(fail, data, tmp_path):
@@ -228,9 +229,9 @@ def test_options_of_parse_that_have_no_meaning_are_one_line(fail, model, data, t
         "expected a model that finds roles"
     )
     assert fail("parse", model, source, "--tags", "predicted") == (
-        "treewright: the parser has no tagger of its own; expected one (--tags predicted in training)"
+        "treewright: the parser has no tagger of its own; expected one; train with --tags predicted"
     )
     text.write_text("The fox sang.")
     assert fail("parse", model, text, "--raw").startswith(
-        f"treewright: {text} is plain text, which has no tags, and this LeftCornerParser needs tags; expected"
+        f"treewright: {text} is plain text, which has no tags, but this LeftCornerParser needs tags; expected"
     )

@@ -7,6 +7,7 @@ import pytest
 from commands import run
 
 import treewright as tw
+from treewright.errors import InputError
 from treewright.progress import filtered, messages_to
 from treewright.report import mining
 
@@ -96,7 +97,7 @@ def test_an_interrupted_run_is_refused_or_resumed(data, tmp_path, monkeypatch, f
         run(*arguments)
     monkeypatch.undo()
     checkpoint = f"{out}.checkpoint"
-    expected = f"treewright: {checkpoint} is left of work that was interrupted; give --resume, or delete it"
+    expected = f"treewright: {checkpoint} exists, from a run that was interrupted; add --resume, or delete it"
     assert fail(*arguments) == expected
     resumed = run(*arguments, "--resume")
     assert out.read_bytes() == whole
@@ -105,7 +106,7 @@ def test_an_interrupted_run_is_refused_or_resumed(data, tmp_path, monkeypatch, f
 
 def test_a_threshold_that_selects_nothing_is_told_in_one_line(data, tmp_path):
     shown = run("mine", data, "--threshold", "10000", "--out", tmp_path / "f.tsv").stderr
-    assert shown.endswith("a lower --threshold selects more\n")
+    assert shown.endswith("a lower --threshold selects more conjunctions\n")
     assert "Warning" not in shown
 
 
@@ -154,3 +155,27 @@ def test_a_line_is_told_for_each_round():
     assert miner.conjunctions_
     assert [line.split(",")[0] for line in lines] == [f"round {number}" for number in range(1, n_rounds + 1)]
     assert re.search(r"threshold 2, .*; candidates > survivors: \d+ > \d+ of order 1.*; .* MiB$", lines[-1])
+
+
+@pytest.mark.parametrize("suffix", [".md", ".txt", ".csv"])
+def test_mine_writes_rules_and_a_plot(data, tmp_path, suffix):
+    rules, plot = tmp_path / f"rules{suffix}", tmp_path / "rules.svg"
+    options = ("--degree", "2", "--threshold", "5", "--out", tmp_path / "f.tsv")
+    run("mine", data, *options, "--rules", rules, "--plot", plot)
+    text = rules.read_text()
+    assert "f=1 & f=4" in text
+    assert ("Conjunctions change" in text) == (suffix != ".csv")
+    assert plot.read_text().startswith("<?xml")
+    samples = tw.read_svmlight(data)
+    if suffix == ".txt":
+        line = next(line for line in text.splitlines() if line.startswith("f=1 & f=4"))
+        first = int(line.rsplit("  ", 1)[1].split(",")[0])
+        row = samples.X[first - 1].toarray()[0]
+        assert row[[samples.names.index(name) for name in ("f=1", "f=4")]].all()
+
+
+@pytest.mark.parametrize(("option", "what"), [("--rules", "a table of rules"), ("--plot", "a plot")])
+def test_mine_refuses_names_that_say_no_format(data, tmp_path, option, what):
+    path = tmp_path / "rules.xyz"
+    with pytest.raises(InputError, match=f"rules.xyz is not a file name for {what}; expected one ending in"):
+        run("mine", data, "--out", tmp_path / "f.tsv", option, path)

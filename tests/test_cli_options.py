@@ -242,7 +242,7 @@ def test_a_parameter_without_effect_is_refused(kind, name, either):
     [
         (
             ["train", "dependency", "x", "--model", "m", "--threshold", "2"],
-            "--threshold has no effect without --rerank; expected --rerank with it",
+            "--threshold has no effect without --rerank; add --rerank",
         ),
         (
             [
@@ -266,11 +266,11 @@ def test_a_parameter_without_effect_is_refused(kind, name, either):
         ),
         (
             ["train", "dependency", "x", "--model", "m", "--rerank", "--paper", "--copies", "4"],
-            "--copies has no effect with --paper; expected it without",
+            "--copies has no effect with --paper; remove one of them",
         ),
         (
             ["train", "pipeline", "x", "--model", "m", "--rerank", "--paper", "--space", "template"],
-            "--space has no effect with --paper; expected it without",
+            "--space has no effect with --paper; remove one of them",
         ),
         (
             ["train", "dependency", "x", "--model", "m", "--rerank", "--paper", "--chunks", "3"],
@@ -278,7 +278,7 @@ def test_a_parameter_without_effect_is_refused(kind, name, either):
         ),
         (
             ["train", "dependency", "x", "--model", "m", "--paper"],
-            "--paper has no effect without --rerank; expected --rerank with it",
+            "--paper has no effect without --rerank; add --rerank",
         ),
         (
             [
@@ -307,11 +307,11 @@ def test_a_parameter_without_effect_is_refused(kind, name, either):
         ),
         (
             ["mine", "x", "--out", "m", "--paper", "--max-iter", "3"],
-            "--max-iter has no effect with --paper; expected it without",
+            "--max-iter has no effect with --paper; remove one of them",
         ),
         (
             ["mine", "x", "--out", "m", "--no-sparse-output"],
-            "--no-sparse-output has no effect without --model; expected both",
+            "--no-sparse-output has no effect without --model; add --model",
         ),
         (
             ["kernel", "x", "--out", "m", "--depth-decay", "0.4"],
@@ -378,7 +378,7 @@ def test_a_flag_that_negates_is_named_as_it_is_given():
         ("mine x --out m --path maybe", "--path is 'maybe'; expected one of true, false, auto"),
         (
             "reproduce turian-table1 --data x --out y --max-length foo",
-            "--max-length is 'foo'; expected integers or all, with commas between them",
+            "--max-length is 'foo'; expected integers or all, separated by commas",
         ),
         ("train dependency x --model m --rerank --candidates 1", "--candidates is '1'; expected an integer"),
         (
@@ -417,7 +417,7 @@ def test_messages_name_options(fail, arguments, message, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--patience 2", "--patience counts epochs without a better dev score; expected a dev set"),
+        ("--patience 2", "--patience 2 without a dev set; expected a dev set for early stopping"),
         ("--decoder spanning", "--decoder spanning and --order 3; expected --order 1"),
         (
             "--rerank --learner kernel --space template",
@@ -434,7 +434,7 @@ def test_what_only_fit_can_check_names_options_too(fail, arguments, message, tmp
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("evaluate t.mrg t.mrg --relations", "--relations is for CoNLL-U; found brackets"),
+        ("evaluate t.mrg t.mrg --relations", "--relations has no effect on brackets; expected CoNLL-U"),
         ("kernel t.mrg --out g --centre tag", "--centre has no effect on brackets; expected CoNLL-U"),
         ("kernel t.conllu --out g --functions", "--functions has no effect on CoNLL-U; expected brackets"),
         ("kernel t.conllu --out g --traces", "--traces has no effect on CoNLL-U; expected brackets"),
@@ -442,15 +442,21 @@ def test_what_only_fit_can_check_names_options_too(fail, arguments, message, tmp
             "kernel t.mrg --other t.conllu --out g",
             "DATA is brackets and --other CoNLL-U; expected trees of one kind",
         ),
-        ("convert t.conllu u.conllu --functions", "--functions is for brackets; t.conllu is conllu"),
-        ("convert t.conllu u.conllu --unescape", "--unescape is for brackets; t.conllu is conllu"),
+        (
+            "convert t.conllu u.conllu --functions",
+            "--functions has no effect on conllu; expected brackets in t.conllu",
+        ),
+        (
+            "convert t.conllu u.conllu --unescape",
+            "--unescape has no effect on conllu; expected brackets in t.conllu",
+        ),
         (
             "convert t.conllu u.conllu --rules collins",
-            "--rules is for brackets to dependencies; t.conllu is conllu and stays dependencies",
+            "--rules has no effect from conllu to dependencies; expected brackets",
         ),
         (
             "evaluate t.mrg best",
-            "best has k-best trees in brackets, with sentence, rank and score before each",
+            "best contains k-best trees with sentence, rank and score",
         ),
         (
             "mine t.svm --out g --degree 2 --pretrain-order 3",
@@ -495,7 +501,7 @@ def test_every_limit_of_the_service_is_an_option():
 
 def test_python_calls_parameters_by_their_names():
     trees = tw.make_treebank(20, random_state=0).dependencies
-    with pytest.raises(InputError, match=r"^patience counts epochs without a better dev score"):
+    with pytest.raises(InputError, match=r"^patience=2 without a dev set"):
         tw.DependencyParser(patience=2).fit(trees)
     with pytest.raises(InputError, match=r"^k is 1; expected an integer from 2 to "):
         tw.DependencyReranker(k=1).fit(trees)

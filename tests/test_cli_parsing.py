@@ -167,11 +167,14 @@ def test_confidence_is_scored_and_plotted(folder, tmp_path):
 def test_what_cannot_be_plotted_is_one_line(fail, folder, tmp_path):
     gold = folder / "test.conllu"
     message = fail("evaluate", gold, gold, "--plot", tmp_path / "plot.png")
-    assert message == f"treewright: {gold} has no confidence in MISC to plot; expected Confidence=..."
+    assert (
+        message == f"treewright: {gold} has no confidence in MISC to plot; "
+        "expected Confidence=...; parse again with --confidence"
+    )
     out = tmp_path / "out.conllu"
     run("parse", folder / "parser.tw", gold, "--confidence", "--output", out)
     message = fail("evaluate", gold, out, "--plot", tmp_path / "plot.txt")
-    assert message.endswith("plot.txt is no name for a plot; expected one ending in .png, .svg, .pdf")
+    assert message.endswith("plot.txt is not a plot file; expected a name that ends in .png, .svg, .pdf")
 
 
 def test_the_number_of_jobs_does_not_show_in_the_result(folder, tmp_path):
@@ -207,8 +210,9 @@ def test_a_parser_that_needs_tags_refuses_sentences_without(fail, folder, tmp_pa
     source = tmp_path / "bare.conllu"
     tw.write_conllu([tw.DepTree(["a", "fox"])], source)
     message = fail("parse", folder / "parser.tw", source, "--output", tmp_path / "out")
-    found = f"{source}: sentence 1 has no tags, and this DependencyParser needs tags"
-    assert message == f"treewright: {found}; expected tags, or a model trained with --tags predicted"
+    found = f"{source}: sentence 1 has no tags, but this DependencyParser needs tags"
+    remedy = "expected tags, or a model trained with --tags predicted"
+    assert message == f"treewright: {found}; {remedy} (see docs/howto/troubleshooting.md#tags)"
     assert not (tmp_path / "out").exists()
 
 
@@ -239,13 +243,13 @@ def test_a_tagger_is_trained_and_tags_files(fail, folder, tmp_path):
 
 def test_a_file_that_is_no_model_is_one_line(fail, folder):
     message = fail("parse", folder / "test.conllu", folder / "test.conllu")
-    assert message.startswith(f"treewright: {folder / 'test.conllu'}:1: no model that can be read")
+    assert message.startswith(f"treewright: {folder / 'test.conllu'}:1: not a readable model")
 
 
 def test_a_model_of_another_kind_is_one_line(fail, folder, tmp_path):
     save_state(State("Other"), tmp_path / "other")
     message = fail("parse", tmp_path / "other", folder / "test.conllu")
-    assert "a file of kind 'Other'; expected a model of treewright" in message
+    assert "a file of kind 'Other'; expected a treewright model" in message
 
 
 def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path):
@@ -273,7 +277,7 @@ def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path):
         tw.DependencyParser(order=1, epochs=2, runs=1).fit(
             tw.read_conllu(folder / "train.conllu"), checkpoint=checkpoint
         )
-    expected = f"{checkpoint} is left of work that was interrupted; give --resume, or delete it"
+    expected = f"{checkpoint} exists, from a run that was interrupted; add --resume, or delete it"
     assert fail(*arguments) == f"treewright: {expected}"
     assert "epoch 1/2" not in run(*arguments, "--resume").stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parser.tw"]
@@ -282,7 +286,7 @@ def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path):
 def test_a_model_that_cannot_be_written_is_found_out_before_training(fail, folder):
     path = folder / "none" / "parser.tw"
     message = fail("train", "dependency", folder / "train.conllu", "--model", path)
-    found = f"the folder {folder / 'none'} does not exist; make it, or give another name"
+    found = f"the folder {folder / 'none'} does not exist; create it, or choose another name"
     assert message == f"treewright: {path}: {found}"
 
 
@@ -335,7 +339,7 @@ def test_a_damaged_model_is_one_line(fail, folder, tmp_path):
     weights["weights.book"] = weights["weights.book"][:3]
     save_state(state, tmp_path / "damaged.tw")
     message = fail("parse", tmp_path / "damaged.tw", folder / "test.conllu")
-    assert message.startswith(f"treewright: {tmp_path / 'damaged.tw'}:1: a damaged DependencyParser (")
+    assert message.startswith(f"treewright: {tmp_path / 'damaged.tw'}:1: a corrupt DependencyParser (")
 
 
 @pytest.mark.slow
@@ -352,4 +356,5 @@ def test_training_sentences_without_heads_are_one_line(fail, folder, tmp_path):
     source = tmp_path / "bare.conllu"
     tw.write_conllu([tw.DepTree(["a", "b"])], source)
     message = fail("train", "dependency", source, "--model", tmp_path / "m")
-    assert message == f"treewright: {source}:1: HEAD is '_'; expected an integer from 0 to 2"
+    found = f"{source}:1: HEAD is '_'; expected an integer from 0 to 2"
+    assert message == f"treewright: {found} (see docs/howto/troubleshooting.md#files)"

@@ -244,9 +244,9 @@ def run_on_terminal(code, *, keys=b"", after=None, **environment):
 def program(body):
     """Return a program with a command `wait` that does something."""
     return (
-        "import sys, time\nfrom treewright import cli\nfrom treewright.commands.options import ToldCommand\n"
+        "import sys, time\nfrom treewright import cli\nfrom treewright.commands.options import BaseCommand\n"
         "from treewright.commands.work import say\nfrom treewright.progress import track\n"
-        f"@cli.app.command(cls=ToldCommand)\ndef wait():\n    {body}\n"
+        f"@cli.app.command(cls=BaseCommand)\ndef wait():\n    {body}\n"
         "sys.argv = ['treewright', *sys.argv[1:], 'wait']\n"
         "from treewright.__main__ import main\nmain()\n"
     )

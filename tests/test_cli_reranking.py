@@ -87,7 +87,7 @@ def test_features_for_the_winner_come_first_and_both_sides_have_totals():
     show_comparisons(console, [Comparison(candidates, [1.0, 1.0], [2.0, 1.0], reasons)], n_reasons=2)
     shown = [line.strip() for line in console.file.getvalue().splitlines()]
     places = [
-        shown.index("For tree 1, against tree 2: 3 features, total 3.250, of which the weightiest 2"),
+        shown.index("For tree 1, against tree 2: 3 features, total 3.250 (largest 2 shown)"),
         shown.index("1.500   for one"),
         shown.index("1.250   for two"),
         shown.index("For tree 2, against tree 1: 1 feature, total 2.000"),
@@ -109,12 +109,12 @@ def test_a_model_without_features_is_refused_in_one_line(folder, tmp_path, fail)
     run("train", "tagger", folder / "train.conllu", "--model", tmp_path / "t.tw", "--epochs", "1")
     line = fail("explain", tmp_path / "t.tw", folder / "test.conllu")
     expected = "expected a pipeline or a dependency parser with a linear model"
-    assert line.endswith(f"t.tw is a Tagger without features to show; {expected}")
+    assert line.endswith(f"t.tw is a Tagger, which has no features to show; {expected}")
 
 
 def test_reasons_for_words_without_tags_are_refused_in_one_line(model, tmp_path, fail):
     tw.write_conllu([tw.DepTree(["yes"], [0])], tmp_path / "bare.conllu")
-    assert "bare.conllu: sentence 1 has no tags, and this DependencyReranker needs tags" in fail(
+    assert "bare.conllu: sentence 1 has no tags, but this DependencyReranker needs tags" in fail(
         "explain", model, tmp_path / "bare.conllu"
     )
 
@@ -163,5 +163,5 @@ def test_mined_features_are_trained_explained_and_refused_under_a_reranker(folde
     assert len(tw.read_conllu(tmp_path / "out.conllu")) == 20
     shown = run("explain", tmp_path / "m.tw", folder / "test.conllu", "--reasons", "1000")
     assert "mined " in shown.stdout
-    assert "expected a parser without mined features to rerank" in fail(*train, "--rerank")
+    assert "expected a parser trained without mined features" in fail(*train, "--rerank")
     assert "--mining-threshold" in fail(*train[:5], "--mining-threshold", "4")

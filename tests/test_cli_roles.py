@@ -47,7 +47,7 @@ def test_training_says_how_it_goes_and_scores_dev(folder, tmp_path):
     assert shown.startswith("60 sentences, ")
     assert f"written: {tmp_path / 'm'}\n" in shown
     assert "Number of Sentences    :          20" in shown
-    assert "dev with known predicates: precision " in shown
+    assert "dev with gold predicates: precision " in shown
 
 
 def test_options_reach_the_labeler(folder, tmp_path):
@@ -111,7 +111,7 @@ def test_trees_are_told_by_content(folder, tmp_path):
         ("--features", "x", "template 'x' has 'x'; expected standard, extended or lines of"),
         ("--cost", "0", "--cost is '0'; expected a number"),
         ("--seed", "-1", "--seed is '-1'; expected an integer of at least 0"),
-        ("--dev", "x", "--dev has the trees and --dev-props the roles to score; expected both or neither"),
+        ("--dev", "x", "only one of --dev and --dev-props is given; expected both"),
     ],
 )
 def test_options_of_training_that_have_no_meaning_are_one_line(
@@ -129,7 +129,7 @@ def test_what_cannot_be_learnt_from_is_one_line(fail, folder, tmp_path):
     assert message == f"treewright: {none}: No such file or directory"
     none.write_text("")
     message = fail(*TRAIN, trees, "--props", none, "--model", model)
-    expected = f"{trees} has more sentences than {none}, which has 0; expected as many"
+    expected = f"{trees} has more sentences than {none}, which has 0; expected equal numbers"
     assert message == f"treewright: {expected}"
     message = fail(*TRAIN, none, "--props", none, "--model", model)
     assert message == f"treewright: {none} looks like PropBank columns; expected trees in brackets"
@@ -139,7 +139,7 @@ def test_what_cannot_be_learnt_from_is_one_line(fail, folder, tmp_path):
     message = fail(*TRAIN, trees, "--props", trees, "--model", model)
     assert message == f"treewright: {trees} looks like trees in brackets; expected PropBank columns"
     message = fail(*TRAIN, "-", "--props", "-", "--model", model)
-    assert message == "treewright: standard input can stand for one file only"
+    assert message == "treewright: standard input is given twice; expected a file for one of the two"
     message = fail(*TRAIN, props, "--props", props, "--model", model)
     assert message == f"treewright: {props} looks like PropBank columns; expected trees in brackets"
     assert not model.exists()
@@ -162,7 +162,7 @@ def test_broken_trees_are_one_line_and_leave_no_output(fail, folder, tmp_path):
     source, out = tmp_path / "in.mrg", tmp_path / "out.props"
     source.write_text("(S (NN fox))\n(S (NN fox)))\n")
     message = fail("parse", folder / "roles.tw", source, "--output", out)
-    assert message == f"treewright: {source}:2: a ')' too many; expected '(' or the end"
+    assert message == f"treewright: {source}:2: an unmatched ')'; expected '(' or the end"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.mrg"]
 
 
@@ -171,7 +171,10 @@ def test_predicates_of_other_sentences_are_one_line_and_leave_no_output(fail, fo
     short = tmp_path / "short.props"
     tw.write_props(tw.read_props(folder / "test.props")[:3], short)
     message = fail("parse", model, source, "--output", out, "--predicates-from", short)
-    assert message == f"treewright: {source} has more sentences than {short}, which has 3; expected as many"
+    assert (
+        message
+        == f"treewright: {source} has more sentences than {short}, which has 3; expected equal numbers"
+    )
     message = fail("parse", model, source, "--output", out, "--predicates-from", folder / "train.props")
     assert message.startswith(f"treewright: sentence 1 of {source} has ")
     assert not out.exists()
@@ -215,7 +218,7 @@ def test_files_are_not_written_over_by_roles(fail, folder, name):
 
 def test_an_interrupted_training_goes_on(fail, folder, tmp_path, monkeypatch):
     def stop(line):
-        if "arguments to be named" in line:
+        if "arguments to classify" in line:
             raise RuntimeError
 
     monkeypatch.setattr(labeling, "report", stop)
@@ -228,7 +231,7 @@ def test_an_interrupted_training_goes_on(fail, folder, tmp_path, monkeypatch):
     message = fail(*arguments, "--model", tmp_path / "m")
     assert (
         message
-        == f"treewright: {checkpoint} is left of work that was interrupted; give --resume, or delete it"
+        == f"treewright: {checkpoint} exists, from a run that was interrupted; add --resume, or delete it"
     )
     train(folder, tmp_path / "m", "--resume")
     train(folder, tmp_path / "whole")
@@ -257,7 +260,7 @@ def test_evaluate_leaves_out_predicates_that_are_no_verbs_where_asked_to(fail, f
         json.loads(run("evaluate", *files, "--json", *more).stdout)["recall"] for more in ([], ["--verbs"])
     ]
     assert recalls[0] < recalls[1] == 100
-    assert "--verbs is for semantic roles; found brackets" in fail(
+    assert "--verbs has no effect on brackets; expected semantic roles" in fail(
         "evaluate", folder / "test.mrg", folder / "test.mrg", "--verbs"
     )
 
@@ -276,8 +279,10 @@ def test_evaluate_compares_two_labellings(folder, tmp_path):
 def test_evaluate_refuses_options_that_roles_do_not_have(fail, folder):
     gold = folder / "test.props"
     message = fail("evaluate", gold, gold, "--max-length", 5)
-    assert message == "treewright: --max-length is for brackets; found semantic roles"
-    assert "punctuation is no matter of semantic roles" in fail("evaluate", gold, gold, "--no-punctuation")
+    assert message == "treewright: --max-length has no effect on semantic roles; expected brackets"
+    assert "options for punctuation have no effect on semantic roles" in fail(
+        "evaluate", gold, gold, "--no-punctuation"
+    )
     message = fail("evaluate", gold, folder / "test.mrg")
     found = f"test.mrg looks like trees in brackets, {gold} like PropBank columns"
     assert message.endswith(f"{found}; expected one format")

@@ -21,8 +21,7 @@ from treewright.web import server
 from treewright.web.app import make_app
 
 TAGLESS = (
-    "small has no tagger and will refuse plain text; "
-    "expected a model trained with --tags predicted, or --tagger"
+    "small has no tagger and cannot parse plain text; use a model trained with --tags predicted, or --tagger"
 )
 
 
@@ -99,19 +98,22 @@ def test_a_port_that_is_taken_is_one_line(fail, model):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         message = fail("serve", model, "--port", port)
-    assert message == f"treewright: port {port} of 127.0.0.1 is taken; expected a free one, or --port 0"
+    assert (
+        message
+        == f"treewright: port {port} of 127.0.0.1 is in use; expected a free port; use --port 0 to choose one"
+    )
 
 
 def test_an_address_that_is_none_is_one_line(fail, model):
     message = fail("serve", model, "--host", "256.0.0.1", "--port", 0)
-    assert message.startswith("treewright: port 0 of 256.0.0.1 cannot be found (")
+    assert message.startswith("treewright: port 0 of 256.0.0.1 does not exist (")
 
 
 def test_a_model_that_does_not_parse_is_one_line(fail, tmp_path):
     path = tmp_path / "tagger.tw"
     tw.Tagger(epochs=1).fit(tw.make_treebank(5, random_state=0).dependencies).save(path)
     message = fail("serve", path, "--port", 0, "--quiet")
-    assert message == f"treewright: {path} is a Tagger; expected a parser, or a reranker of one"
+    assert message == f"treewright: {path} is a Tagger; expected a parser or a reranker"
 
 
 def test_a_tagger_that_is_none_is_one_line(fail, model):

@@ -112,7 +112,7 @@ def test_a_kernel_of_another_network_is_refused(fail, data, tmp_path):
     message = fail(*TRAIN, data / "train.mrg", "--model", tmp_path / "m", "--rerank", "efficient-top")
     assert message == (
         "treewright: --rerank efficient-top with a SpanParser; "
-        "expected a LeftCornerParser, from whose network it is derived"
+        "expected a LeftCornerParser, whose network defines the kernel"
     )
 
 

@@ -1,7 +1,10 @@
 """The examples in the README and the documentation run, and print what the pages say that they print."""
 
 import contextlib
+import copy
+import importlib.util
 import io
+import json
 import re
 import shlex
 from itertools import zip_longest
@@ -18,7 +21,9 @@ from treewright.cli import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted((DOCS / "howto").glob("*.md"))]
+FOLDERS = (DOCS, DOCS / "howto", DOCS / "papers")
+PAGES = [ROOT / "README.md", *(page for folder in FOLDERS for page in sorted(folder.glob("*.md")))]
+NOTEBOOKS = sorted((DOCS / "tutorials").glob("*.ipynb"))
 CAPABILITIES = [
     "data",
     "metrics",
@@ -116,6 +121,28 @@ def test_examples_run_from_top_to_bottom_and_print_what_is_shown(page, tmp_path,
             assert block.shown is None or agree(block.shown, printed), f"line {block.line} prints\n{printed}"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_show_the_outputs_of_a_new_run(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    spec = importlib.util.spec_from_file_location("run_notebooks", ROOT / "tools" / "run_notebooks.py")
+    runner = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(runner)
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    anew = copy.deepcopy(stored)
+    runner.run_notebook(anew, path.stem)
+    for before, after in zip(stored["cells"], anew["cells"], strict=True):
+        assert after.get("outputs") == before.get("outputs"), "".join(after["source"])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_have_stored_outputs(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert any(cell.get("outputs") for cell in cells)
+    assert all(cell["execution_count"] for cell in cells if cell["cell_type"] == "code")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_that_are_not_run_have_arguments_that_exist(page):
     for block in blocks_of(page):
@@ -157,7 +184,7 @@ def test_the_reference_has_every_score_once():
     assert sorted(listed) == sorted(tw.metrics.__all__)
 
 
-def test_the_design_page_has_the_rooms_in_the_order_of_their_levels():
+def test_the_design_page_has_the_subpackages_in_the_order_of_their_levels():
     rows = re.findall(
         r"^\| (`\w+`(?:, `\w+`)*) \|", (DOCS / "design.md").read_text(encoding="utf-8"), re.MULTILINE
     )
@@ -167,7 +194,8 @@ def test_the_design_page_has_the_rooms_in_the_order_of_their_levels():
 def test_every_page_has_a_place_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
     listed = set(re.findall(r"[\w/-]+\.md$", navigation, re.MULTILINE))
-    assert listed == {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    pages = [*DOCS.rglob("*.md"), *(path.with_suffix(".md") for path in NOTEBOOKS)]
+    assert listed == {page.relative_to(DOCS).as_posix() for page in pages}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from treewright.cli import app
-from treewright.commands.interruption import InterruptedRunError, run_aside, with_resume
+from treewright.commands.interruption import InterruptedRunError, run_in_thread, with_resume
 from treewright.errors import TerminatedError
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="Windows has other signals")
@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Annotated
 import typer
 from treewright import cli
-from treewright.commands.options import ToldCommand
+from treewright.commands.options import BaseCommand
 from treewright.data.files import replacing
 
-@cli.app.command(cls=ToldCommand)
+@cli.app.command(cls=BaseCommand)
 def wait(out: Path, how: str, resume: Annotated[bool, typer.Option("--resume")] = False):
     with replacing(out) as stream:
         stream.write(b"half")
@@ -55,7 +55,7 @@ def interrupt(number, *arguments):
 )
 def test_signals_end_a_command_with_the_way_on_and_nothing_left(tmp_path, how, number, what, code):
     out = tmp_path / "a model"
-    line = f"treewright: {what}; go on with: treewright wait '{out}' {how} --resume\n"
+    line = f"treewright: {what}; resume with: treewright wait '{out}' {how} --resume\n"
     assert interrupt(number, str(out), how) == (line, code)
     assert list(tmp_path.iterdir()) == []
 
@@ -73,9 +73,9 @@ def test_the_way_on_is_the_same_command_with_resume_once(arguments, line):
 
 
 def test_results_and_errors_come_from_the_other_thread():
-    assert run_aside(lambda: 3) == 3
+    assert run_in_thread(lambda: 3) == 3
     with pytest.raises(ZeroDivisionError):
-        run_aside(lambda: 1 / 0)
+        run_in_thread(lambda: 1 / 0)
 
 
 @pytest.mark.parametrize(("is_terminated", "code"), [(False, 130), (True, 143)])
@@ -97,4 +97,4 @@ def test_termination_is_an_interrupt():
 )
 def test_there_is_a_way_on_where_the_result_is_a_file(monkeypatch, name, values, line):
     monkeypatch.setattr(sys, "argv", ["treewright", name])
-    assert typer.main.get_command(app).load(name)._way_on(values) == line
+    assert typer.main.get_command(app).load(name)._resume_command(values) == line

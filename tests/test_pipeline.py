@@ -118,7 +118,7 @@ def test_parse_without_a_tokenizer_says_what_it_found(pipeline, tmp_path, fail):
     pipeline.parser_.save(tmp_path / "parser.tw")
     (tmp_path / "plain").write_text("The cat sleeps.\n", encoding="utf-8")
     message = fail("parse", tmp_path / "parser.tw", tmp_path / "plain")
-    assert "looks like plain text, and this model has no tokenizer; expected" in message
+    assert "looks like plain text, but this model has no tokenizer; expected" in message
 
 
 def test_brackets_are_not_taken_for_text(saved, tmp_path, fail):
@@ -259,7 +259,7 @@ def test_threads_of_a_pipeline_are_those_of_its_reranker_and_parser(treebank, mo
 
 
 def test_parameters_of_what_is_not_there_are_refused():
-    expected = "parser is None; expected an estimator whose n_jobs parser__n_jobs can set"
+    expected = "parser is None; expected an estimator, so that parser__n_jobs can set its n_jobs"
     with pytest.raises(InputError, match=expected):
         tw.Pipeline().set_params(parser__n_jobs=2)
 

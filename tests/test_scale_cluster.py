@@ -211,9 +211,9 @@ def test_the_folds_of_candidate_lists_are_the_same(client, parser, sentences, ke
     for name in ("heads", "scores", "probabilities"):
         assert all(map(np.array_equal, getattr(there, name), getattr(here, name)))
     assert [tree.words for tree in there.trees] == [tree.words for tree in sentences]
-    told = [f"fold {number}: 20 sentences have lists" for number in (1, 2)]
+    told = [f"fold {number}: lists of 20 sentences done" for number in (1, 2)]
     *known, pruning = sorted(lines)
-    assert known == [*told, "lists of candidates: 2 folds of blocks of 2 consecutive sentences"]
+    assert known == ["candidate lists: 2 folds of blocks of 2 consecutive sentences", *told]
     assert pruning.startswith("pruning of folds: keeps ")
     assert len(list(tmp_path.rglob("*.step"))) == 2
 
@@ -382,7 +382,7 @@ def test_few_jobs_are_divided_among_workers_though_one_has_the_function_first(cl
 @pytest.mark.slow
 def test_a_cluster_whose_workers_all_go_is_told_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(scale, "PATIENCE", 1)
-    told = r"^tcp:\S+ has no workers; expected at least one, as dask worker tcp:\S+ starts it$"
+    told = r"^tcp:\S+ has no workers; expected at least one; start one with: dask worker tcp:\S+$"
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as own,
         distributed.Client(own, set_as_default=False) as client,
@@ -405,7 +405,7 @@ def test_a_cluster_whose_workers_all_go_is_told_in_one_line(tmp_path, monkeypatc
 def test_a_job_that_always_ends_its_worker_is_given_up(cluster, client):
     allowed, cluster.scheduler.allowed_failures = cluster.scheduler.allowed_failures, 0
     try:
-        with pytest.raises(ClusterError, match=r"^job 1 was lost with its worker, 1 in a row; expected"):
+        with pytest.raises(ClusterError, match=r"^job 1 was lost with its worker 1 times in a row; see"):
             map_jobs(lambda item: os._exit(1), [1], n_jobs=1, client=client)
     finally:
         cluster.scheduler.allowed_failures = allowed
@@ -427,5 +427,5 @@ def test_workers_with_another_version_are_refused(client, monkeypatch):
     client.wait_for_workers(1, timeout=SECONDS)
     monkeypatch.setattr(scale, "_checked", WeakSet())
     monkeypatch.setattr(client, "get_versions", pretend)
-    with pytest.raises(ClusterError, match=r"^the worker tcp:\S+ has treewright \S+; expected treewright 99"):
+    with pytest.raises(ClusterError, match=r"^worker tcp:\S+ has treewright \S+; expected treewright 99"):
         map_jobs(abs, [1], n_jobs=1, client=client)

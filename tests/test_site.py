@@ -1,8 +1,10 @@
 """The documentation as a site: complete, with its formulas, and loading nothing from elsewhere."""
 
+import html
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +33,7 @@ def load_hook(name):
 def site(tmp_path_factory):
     """Build the site as CI does, and return its folder."""
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
@@ -44,13 +46,29 @@ def test_every_public_name_has_a_heading_in_the_reference(site):
     assert headings == set(tw.__all__) - {"__version__", "metrics"}
 
 
+def reference_of(site, name, page):
+    """Return the text of a name in the reference, without markup."""
+    text = (site / "reference" / f"{page}.html").read_text(encoding="utf-8")
+    entry = text.partition(f'id="treewright.{name}"')[2].partition("<h2")[0]
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", entry)))
+
+
 def test_parameters_described_together_have_their_own_defaults(site):
-    text = (site / "reference" / "parsing.html").read_text(encoding="utf-8")
-    plain = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", text))
-    parser = plain[plain.index("A constituency parser whose every step") :]
-    found = re.search(r"eta \(float, default: (\S+) ?\).*? slack \(float, default: (\S+) ?\)", parser)
+    text = reference_of(site, "ConstituentParser", "parsing")
+    found = re.search(r"eta \(float, default: (\S+) ?\).*? slack \(float, default: (\S+) ?\)", text)
     options = tw.ConstituentParser()
     assert [float(value) for value in found.groups()] == [options.eta, options.slack]
+
+
+def test_choices_of_a_parameter_are_shown_as_written(site):
+    assert 'strategy ("shift-reduce", "original"' in reference_of(site, "ConstituentParser", "parsing")
+
+
+def test_related_names_are_links():
+    docstrings = load_hook("docstrings")
+    line = docstrings.link_line("SpanParser : Neural parser.")
+    assert line.startswith('- <autoref identifier="treewright.SpanParser" optional>')
+    assert line.endswith(": Neural parser.")
 
 
 def test_formulas_have_become_mathml(site):
@@ -61,6 +79,38 @@ def test_formulas_have_become_mathml(site):
 
 def test_the_search_index_is_part_of_the_site(site):
     assert "SubsetTreeKernel" in (site / "search" / "search_index.json").read_text(encoding="utf-8")
+
+
+def test_the_search_index_is_also_a_script_for_pages_read_from_disk(site):
+    assert (site / "search" / "search_index.js").read_text(encoding="utf-8").startswith("var __index = {")
+    assert "iframe-worker.js" in (site / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("chromedriver"), reason="there is no chromedriver on the path")
+def test_the_search_works_from_disk(site, tmp_path):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="the extra test is not installed")
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or shutil.which("google-chrome")
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"):
+        options.add_argument(flag)
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+    try:
+        browser.get((site / "quickstart.html").as_uri() + "?q=SubsetTreeKernel")
+        browser.execute_script("document.querySelector('[data-md-component=search-query]').focus()")
+        results = "return document.querySelectorAll('.md-search-result__link').length"
+        WebDriverWait(browser, 120).until(lambda _: browser.execute_script(results))
+    finally:
+        browser.quit()
+
+
+def test_tutorials_show_their_stored_outputs(site):
+    page = (site / "tutorials" / "why-this-tree.html").read_text(encoding="utf-8")
+    assert page.count('class="output') > 3
+    assert "<svg" in page
+    assert (site / "tutorials" / "why-this-tree.ipynb").exists()
 
 
 def test_nothing_in_the_site_is_loaded_from_outside(site):
@@ -97,5 +147,5 @@ def test_a_formula_that_cannot_be_read_is_refused_with_its_text():
 
 def test_a_numbered_formula_keeps_its_number():
     mathml = load_hook("mathml")
-    html = mathml.on_page_content(r'<div class="arithmatex">\[a \tag{3}\]</div>', None, None, None)
-    assert "(3)" in html
+    page = mathml.on_page_content(r'<div class="arithmatex">\[a \tag{3}\]</div>', None, None, None)
+    assert "(3)" in page

@@ -240,7 +240,7 @@ def test_an_error_handler_gets_the_docs_that_fail():
     nlp.set_error_handler(lambda name, component, docs, error: failed.append((name, str(error))))
     assert list(nlp.pipe([TEXT])) == []
     assert failed[0][0] == "treewright"
-    assert "there is no model" in failed[0][1]
+    assert "no model was given" in failed[0][1]
 
 
 def fail(nlp, text=TEXT):
@@ -253,13 +253,13 @@ def fail(nlp, text=TEXT):
 
 def test_a_missing_model_is_an_error(tmp_path):
     assert fail(pipeline()) == (
-        "treewright: there is no model; expected config={'model': path}, "
-        "or nlp.get_pipe('treewright').model = a loaded one"
+        "treewright: no model was given; expected config={'model': path}, "
+        "or nlp.get_pipe('treewright').model = tw.load(path)"
     )
     path = str(tmp_path / "none.tw")
     assert fail(pipeline(path)) == (
         f"treewright: model is {path!r}, which cannot be read (No such file or directory); "
-        "expected a file of a model"
+        "expected a model file"
     )
 
 
@@ -271,23 +271,27 @@ def test_a_model_of_another_kind_is_an_error(bank):
 
 def test_a_file_that_is_no_model_is_an_error(tmp_path):
     save_state(State("Nothing"), tmp_path / "odd.tw")
-    with pytest.raises(tw.errors.FormatError, match=r"odd\.tw:1: a file of kind 'Nothing'; expected a model"):
+    with pytest.raises(
+        tw.errors.FormatError, match=r"odd\.tw:1: a file of kind 'Nothing'; expected a treewright model"
+    ):
         pipeline(str(tmp_path / "odd.tw"))(TEXT)
 
 
 def test_a_model_that_needs_tags_refuses_a_doc_without_them(parser, constituents):
     model = tw.DependencyParser.from_state(parser.get_state())
     assert fail(pipeline(model, tags="doc")) == (
-        "treewright: 'The hen thanked the clerk.' has no tags; expected a pipe before this one that sets "
-        "them, or a model with a tagger of its own (tags='predicted' in training)"
+        "treewright: 'The hen thanked the clerk.' has no tags; expected a tagger before this component, "
+        "or a model trained with tags='predicted'"
     )
     assert "has no tags" in fail(pipeline(constituents))
 
 
 def test_options_that_a_model_has_no_use_for_are_errors(tagger, constituents):
-    with pytest.raises(InputError, match="k is 2 and tags 'model' for a Tagger, which only tags"):
+    with pytest.raises(InputError, match="k is 2 and tags 'model' for a Tagger; expected k=1"):
         pipeline(tagger, k=2)
-    with pytest.raises(InputError, match="confidences are of arcs; expected a dependency parser"):
+    with pytest.raises(
+        InputError, match="confidences is True for a model without arcs; expected a dependency parser"
+    ):
         pipeline(constituents, confidences=True)
 
 
@@ -303,7 +307,10 @@ def test_an_extension_of_the_same_name_is_an_error():
     kept = spacy.tokens.Doc.remove_extension("candidates")
     spacy.tokens.Doc.set_extension("candidates", default=None)
     try:
-        with pytest.raises(InputError, match=r"Doc._.candidates is an extension of another; expected none"):
+        with pytest.raises(
+            InputError,
+            match=r"Doc._.candidates is already an extension of another package; expected a free name",
+        ):
             pipeline()
     finally:
         spacy.tokens.Doc.set_extension("candidates", getter=kept[2], force=True)

@@ -86,7 +86,7 @@ def test_predicted_columns_of_conll_x_are_left_out(tmp_path, tagger):
 
 def test_plain_text_needs_a_tokenizer(fail, files, tagger):
     message = fail("parse", tagger, files / "text")
-    assert "looks like plain text, and this model has no tokenizer; expected CoNLL-U, a pipeline" in message
+    assert "looks like plain text, but this model has no tokenizer; expected CoNLL-U, a pipeline" in message
 
 
 @pytest.mark.parametrize("name", ["text", "conllu", "props", "binary"])

@@ -2,5 +2,5 @@
 
 import lazy_loader
 
-# The public names stand in __init__.pyi; each is imported when it is first used.
+# __init__.pyi lists the public names; each is imported on first use.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -103,7 +103,19 @@ from .mining.miner import ConjunctionMiner as ConjunctionMiner
 from .mining.polynomial import PolynomialSpace as PolynomialSpace
 from .mining.problem import label_problem as label_problem
 from .mining.problem import list_problem as list_problem
+from .mining.regressor import ConjunctionRegressor as ConjunctionRegressor
+from .mining.rules import Contributions as Contributions
+from .mining.rules import PartScore as PartScore
+from .mining.rules import Rule as Rule
+from .mining.rules import RuleTable as RuleTable
+from .mining.rules import compare_parts as compare_parts
+from .mining.rules import list_rules as list_rules
+from .mining.string_features import StringFeatureClassifier as StringFeatureClassifier
+from .mining.string_features import StringFeatureMiner as StringFeatureMiner
+from .mining.strings import StringSpace as StringSpace
 from .mining.subtree import SubtreeSpace as SubtreeSpace
+from .mining.tables import Indicator as Indicator
+from .mining.tables import TableBinarizer as TableBinarizer
 from .model import load as load
 from .parsing.constituent.parser import ConstituentParser as ConstituentParser
 from .parsing.constituent.parser import Parse as Parse
@@ -120,6 +132,7 @@ from .parsing.span.parser import SpanMarginal as SpanMarginal
 from .parsing.span.parser import SpanParser as SpanParser
 from .pipeline import Document as Document
 from .pipeline import Pipeline as Pipeline
+from .report.rules import plot_rules as plot_rules
 from .rerank.any_candidates import CandidateReranker as CandidateReranker
 from .rerank.candidates import CandidateLists as CandidateLists
 from .rerank.constituents import ConstituentReranker as ConstituentReranker

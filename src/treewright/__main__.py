@@ -1,4 +1,4 @@
-"""The program `treewright`, also as `python -m treewright`."""
+"""Entry point of the program `treewright`, also run as `python -m treewright`."""
 
 import signal
 import sys
@@ -8,7 +8,7 @@ from treewright.errors import TerminatedError
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C and SIGTERM are heard even while modules are being loaded."""
+    """Run the command line; handle Ctrl-C and SIGTERM even while modules are being imported."""
     before = signal.getsignal(signal.SIGTERM)
     if before is not signal.SIG_IGN:
         signal.signal(signal.SIGTERM, _stop)

@@ -1,4 +1,4 @@
-"""Where treewright keeps what it can make or fetch again."""
+"""The cache folder, for files that treewright can compute or download again."""
 
 import logging
 import os
@@ -13,29 +13,33 @@ logger = logging.getLogger("treewright")
 
 
 def cache_folder(*parts: str) -> Path:
-    """Return the folder `parts` of the user's cache, made if need be and sure to be writable.
+    """Return a writable subfolder of the user's cache, created if necessary.
 
-    The cache is ``$TREEWRIGHT_CACHE`` if that is set, else the platform's usual place:
+    The cache is ``$TREEWRIGHT_CACHE`` if that is set, or else the platform's default:
     ``$XDG_CACHE_HOME/treewright`` or ``~/.cache/treewright``, ``~/Library/Caches/treewright`` on macOS,
-    ``%LOCALAPPDATA%/treewright/Cache`` on Windows. Where that cannot be written, a folder of the same
-    user under the system's temporary folder takes its place.
+    ``%LOCALAPPDATA%/treewright/Cache`` on Windows. If that is not writable, a private folder in
+    the system's temporary folder is used instead.
     """
     try:
         folder = _usual_place().joinpath(*parts)
         folder.mkdir(parents=True, exist_ok=True)
-        # Permission bits say nothing of read-only file systems and quotas; writing does.
+        # Permission bits do not reveal read-only file systems and quotas; writing does.
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (OSError, RuntimeError) as error:
         folder = _temporary_place().joinpath(*parts)
-        logger.warning("the cache folder cannot be used (%s); using %s", error, folder)
+        logger.warning(
+            "the cache folder is not writable (%s); using %s; set TREEWRIGHT_CACHE to choose another",
+            error,
+            folder,
+        )
         folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def _usual_place() -> Path:
     chosen = os.environ.get("TREEWRIGHT_CACHE")
-    # Where no home is known, `expanduser` raises RuntimeError; older platformdirs return a path in "~".
+    # Without a home folder, `expanduser` raises RuntimeError; older platformdirs return a path in "~".
     return Path(chosen or user_cache_path("treewright", appauthor=False)).expanduser()
 
 
@@ -49,7 +53,7 @@ def _temporary_place() -> Path:
 
 
 def _is_private(folder: Path) -> bool:
-    """Tell whether `folder` is this user's own, not one that another user made to plant files in."""
+    """Return whether `folder` belongs to this user, and no other user can plant files in it."""
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
         return False

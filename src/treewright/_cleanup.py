@@ -1,4 +1,4 @@
-"""What an interrupted program still has to clean up before it ends."""
+"""Cleanup actions that an interrupted program runs before it exits."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -8,7 +8,7 @@ _actions: dict[int, Callable[[], object]] = {}
 
 @contextmanager
 def cleanup_on_interrupt(action: Callable[[], object]) -> Iterator[None]:
-    """Have `clean_up` call `action` if the program is ended within the block."""
+    """Register an action that `clean_up` calls if the program exits within the block."""
     key = id(action)
     _actions[key] = action
     try:
@@ -18,7 +18,7 @@ def cleanup_on_interrupt(action: Callable[[], object]) -> Iterator[None]:
 
 
 def clean_up() -> None:
-    """Call the actions of all blocks that are open; the program must end right afterwards."""
+    """Run the actions of all open blocks; the program must exit right afterwards."""
     for action in list(_actions.values()):
         with suppress(OSError):
             action()

@@ -1,4 +1,4 @@
-"""What messages call parameters: by their names in Python, by their options on the command line."""
+"""Names of parameters in messages: Python names in the library, options on the command line."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,15 +13,16 @@ SPELLINGS = {
     "n_jobs": "jobs",
     "n_sentences": "sentences",
     "n_trees": "trees",
+    "n_seeds": "seeds",
     "max_lengths": "max_length",
 }
-"""Parameters that have another name on the command line."""
+"""Parameters with another name on the command line."""
 
 _spelling: ContextVar[Spelling] = ContextVar("spelling", default=str)
 
 
 def option_name(parameter: str) -> str:
-    """Return the option of the command line for a parameter.
+    """Return the command-line option of a parameter.
 
     Examples
     --------
@@ -33,7 +34,7 @@ def option_name(parameter: str) -> str:
 
 @contextmanager
 def spelled_by(spelling: Spelling) -> Iterator[None]:
-    """Let messages call parameters by what a function makes of their names."""
+    """Apply a function to the names of parameters in messages."""
     token = _spelling.set(spelling)
     try:
         yield
@@ -42,12 +43,12 @@ def spelled_by(spelling: Spelling) -> Iterator[None]:
 
 
 def named(parameter: str) -> str:
-    """Return what the user calls a parameter: its option while a command runs, otherwise its name."""
+    """Return the name of a parameter in messages: its option while a command runs, or its Python name."""
     return _spelling.get()(parameter)
 
 
 def setting(parameter: str, *values: object) -> str:
-    """Write a parameter with a value, or with several that it may have, as the user does.
+    """Write a parameter with one or several values, in the user's syntax.
 
     Examples
     --------
@@ -66,7 +67,7 @@ def setting(parameter: str, *values: object) -> str:
 
 
 def show_value(value: object) -> str:
-    """Write the value of a parameter as it is given on the command line.
+    """Write the value of a parameter in the syntax of the command line.
 
     Examples
     --------

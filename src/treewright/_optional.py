@@ -1,4 +1,4 @@
-"""Optional packages, imported in one place, with an install hint when one is missing."""
+"""Import of optional packages, with the command that installs a missing one."""
 
 import importlib
 import json
@@ -17,11 +17,11 @@ from treewright.errors import MissingDependencyError
 PACKAGE = "treewright"
 CONSTRAINTS = "constraints.txt"
 PLAIN = re.compile(r"[\w.:/\\~+-]+")
-"""What no shell needs quotes for; PowerShell does not call a program in quotes."""
+"""Text that needs no quotes in any shell; PowerShell does not run a quoted program name."""
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import `module`, or say which command installs the extra of treewright that brings it."""
+    """Import `module`, or raise an error with the command that installs the extra that includes it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -31,10 +31,10 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def install_command(extra: str) -> str:
-    """Return the command that adds an extra to this installation, from where the package itself came.
+    """Return the command that installs an extra from the same source as this installation.
 
-    The running interpreter installs it: from the folder of a clone with the tested versions, from the address
-    of an archive or a repository, or else from the package index.
+    It uses the running interpreter, and installs from the folder of a clone (with the tested versions), from
+    the URL of an archive or a repository, or else from the package index.
     """
     origin = _read_origin()
     url = str(origin.get("url", ""))
@@ -52,17 +52,17 @@ def install_command(extra: str) -> str:
 
 
 def _read_origin() -> dict[str, Any]:
-    """Return where the package was installed from, as PEP 610 records it; nothing for a package index."""
+    """Return the source of this installation, as PEP 610 records it; empty for a package index."""
     try:
         record = distribution(PACKAGE).read_text("direct_url.json")
-    except PackageNotFoundError:  # a clone whose folder src is on the path of Python
+    except PackageNotFoundError:  # a clone whose src folder is on Python's path
         root = Path(__file__).parents[2]
         return {"url": root.as_uri(), "dir_info": {}} if (root / "pyproject.toml").is_file() else {}
     return json.loads(record) if record else {}
 
 
 def _shorten(path: Path) -> str:
-    """Return a path from the current folder on, if it is in there."""
+    """Return a path relative to the current folder, if it is inside."""
     current = Path.cwd()
     return os.fspath(path.relative_to(current) if path.is_relative_to(current) else path)
 

@@ -1,7 +1,7 @@
-"""Types of parameters, with the bounds that their values must keep.
+"""Types of parameters, with bounds.
 
 A constructor annotates each parameter once. `treewright._validate.check_params` checks values against these
-annotations, and the command line makes its options of them.
+annotations, and the command line derives its options from them.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Range:
-    """Bounds of a number; both belong to it."""
+    """Bounds of a number, inclusive."""
 
     low: float | None = None
     high: float | None = None
 
 
 class Shown(Enum):
-    """What a parameter is, where its type alone does not say how the command line takes it."""
+    """What a parameter stands for, if the command line cannot derive that from its type."""
 
     MEMORY = "SIZE"
     FILE = "FILE"
@@ -38,7 +38,7 @@ Fraction: TypeAlias = Annotated[float, Range(0, 1)]
 Memory: TypeAlias = Annotated[int, Range(0), Shown.MEMORY]
 """A number of bytes; on the command line, a size such as 512M or 4G."""
 LimitedMemory: TypeAlias = Annotated[int, Range(64), Shown.MEMORY]
-"""Bytes of something that needs some."""
+"""A number of bytes greater than zero."""
 FileName: TypeAlias = Annotated[str, Shown.FILE]
 FolderName: TypeAlias = Annotated[str, Shown.FOLDER]
 Folder: TypeAlias = Annotated[Path, Shown.FOLDER]

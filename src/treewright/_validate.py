@@ -1,4 +1,4 @@
-"""Checks of parameters: one sentence with the value found and what was expected."""
+"""Checks of parameters; errors give the value found and the value expected."""
 
 import inspect
 import types
@@ -13,9 +13,9 @@ from treewright.errors import InputError, quote
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Conditions = Mapping[str, Collection[Any]]
-"""Values that other parameters must have, all of them."""
+"""The values that all of some other parameters must have."""
 GIVEN = (object(),)
-"""Stands for any value but None among the values that another parameter must have."""
+"""Stands for any value except None."""
 INFINITY = float("inf")
 
 
@@ -42,9 +42,10 @@ def _is_one_of(value: object, choices: Iterable[object]) -> bool:
 def check_params(model: object) -> None:
     """Check the parameters of an estimator by the annotations of its constructor.
 
-    Understood are integers, floats, booleans and strings, `Literal`, `Range` in `Annotated`, unions of these
-    with None, and tuples of any length; a parameter of any other type is left to the estimator. A parameter
-    that differs from its default but has no effect, by the estimator's `EFFECTIVE_IF`, is refused as well.
+    It supports integers, floats, booleans and strings, `Literal`, `Range` in `Annotated`, unions of these
+    with None, and tuples of any length. The estimator itself checks parameters of other types. A parameter
+    that differs from its default but has no effect, according to the estimator's `EFFECTIVE_IF`, is also
+    rejected.
     """
     kind: type[Any] = type(model)
     hints = constructor_hints(kind)  # type: ignore[arg-type]
@@ -58,7 +59,7 @@ def check_params(model: object) -> None:
 
 
 def check_param_names(estimator: Any, given: Iterable[str]) -> None:  # noqa: ANN401
-    """Check that an estimator has parameters of these names, ``name__inner`` for those of one among them."""
+    """Check that an estimator has these parameters; ``name__inner`` is one of a nested estimator."""
     names = [name for name in estimator.get_params() if "__" not in name]
     for name in (key.partition("__")[0] for key in given):
         if name not in names:
@@ -75,7 +76,7 @@ def constructor_hints(kind: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 class WithoutEffect(NamedTuple):
-    """A parameter that changes nothing, the values of others because of which, and what they should be."""
+    """A parameter without effect, the values of other parameters that cause this, and the expected ones."""
 
     name: str
     found: dict[str, Any]
@@ -96,11 +97,11 @@ class WithoutEffect(NamedTuple):
 def without_effect(
     kind: Callable[..., Any], values: Mapping[str, Any], names: Iterable[str]
 ) -> Iterator[WithoutEffect]:
-    """Yield those of some parameters of an estimator that have no effect beside the values of the others.
+    """Yield the given parameters of an estimator that have no effect, given the values of the others.
 
-    `kind.EFFECTIVE_IF` declares when a parameter has one: the values that others must have, or several
-    such conditions of which one must hold. An object in place of the name of one is what a user has made.
-    A function declares it by `effective_if`.
+    `kind.EFFECTIVE_IF` declares when a parameter has an effect: the values that other parameters must have,
+    or several such conditions, one of which must hold. An object in place of a name is a component of the
+    user. A function declares its conditions with `effective_if`.
     """
     declared: Mapping[str, Conditions | Sequence[Conditions]] = getattr(kind, "EFFECTIVE_IF", {})
     for name in names:
@@ -108,7 +109,16 @@ def without_effect(
             continue
         either = declared[name]
         ways = [either] if isinstance(either, Mapping) else list(either)
-        failing = [[other for other in way if not _holds(values[other], way[other])] for way in ways]
+        failing: list[list[str]] = [[] for _ in ways]
+        for way, found in zip(ways, failing, strict=True):
+            for other, allowed in way.items():
+                value = values[other]
+                if value is None or isinstance(value, str | int | float):
+                    holds = value is not None if allowed is GIVEN else _is_one_of(value, allowed)
+                else:
+                    holds = allowed is GIVEN or None not in allowed
+                if not holds:
+                    found.append(other)
         if all(failing):
             others = dict.fromkeys(other for each in failing for other in each)
             yield WithoutEffect(name, {other: values[other] for other in others}, ways)
@@ -124,15 +134,8 @@ def effective_if(**conditions: Conditions) -> Callable[[Function], Function]:
     return declare
 
 
-def _holds(value: object, allowed: Collection[object]) -> bool:
-    if allowed is GIVEN:
-        return value is not None
-    is_plain = value is None or isinstance(value, str | int | float)
-    return _is_one_of(value, allowed) if is_plain else None not in allowed
-
-
 def check_param(name: str, value: object, hint: Any) -> None:  # noqa: ANN401
-    """Check that a parameter has a value that its annotation allows."""
+    """Check the value of a parameter against its annotation."""
     member = next((each for each in members_of(hint) if get_origin(each) is tuple), None)
     if member and isinstance(value, tuple):
         for each in value:
@@ -142,12 +145,12 @@ def check_param(name: str, value: object, hint: Any) -> None:  # noqa: ANN401
 
 
 def members_of(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    """Return the types of a union, or the only one."""
+    """Return the members of a union; a type that is not a union is its only member."""
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
 def is_allowed(value: object, hint: Any) -> bool:  # noqa: ANN401
-    """Tell whether an annotation allows a value; objects are left to the estimator where it takes some."""
+    """Return whether an annotation allows a value; the estimator itself checks objects."""
     if value is None and types.NoneType in members_of(hint):
         return True
     wanted = [_expectation(member) for member in members_of(hint) if member is not types.NoneType]
@@ -158,12 +161,13 @@ def is_allowed(value: object, hint: Any) -> bool:  # noqa: ANN401
 
 
 def describe_type(hint: Any) -> str:  # noqa: ANN401
-    """Say in a few words what an annotation allows, but for None."""
+    """Describe the values that an annotation allows, except None."""
     return " or ".join(wanted[1] for member in members_of(hint) if (wanted := _expectation(member)))
 
 
+@cache
 def _expectation(hint: Any) -> tuple[Callable[[Any], bool], str] | None:  # noqa: ANN401
-    """Return a test of values by a type without unions, and what it expects; None where anything goes."""
+    """Return a predicate for a type other than a union, and its description; None if any value is valid."""
     if get_origin(hint) is Literal:
         choices = get_args(hint)
         text = f'"{choices[0]}"' if len(choices) == 1 else f"one of {', '.join(map(str, choices))}"

@@ -1,4 +1,4 @@
-"""What is kept of an unfinished training, so that it can go on."""
+"""Checkpoints, from which interrupted work resumes."""
 
 import hashlib
 import os
@@ -10,26 +10,27 @@ from typing import BinaryIO
 
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
-from treewright.data.files import naming, take_place
+from treewright.data.files import name_target, take_place
 from treewright.data.temporary import remove_stale
-from treewright.errors import FormatError, InputError, TreewrightError
+from treewright.errors import TROUBLESHOOTING, FormatError, InputError, TreewrightError
 from treewright.model import State, load_state, save_state
 from treewright.scale import check_wanted
 
 SUFFIX = ".step"
+HELP = f"{TROUBLESHOOTING}#checkpoints"
 SECONDS_BETWEEN = 1.0
-"""From one note of how far a file has grown to the next, at the least."""
+"""Minimum seconds between two checkpoints of a growing file."""
 
 
 class Checkpoint:
-    """A folder with what a training has found so far.
+    """A folder with the finished steps of a training run.
 
     Parameters
     ----------
     folder : path
-        Made when something is saved.
+        The folder; created by the first `save`.
     identity : str
-        A name for the data and options of the training; what another has left is refused.
+        Fingerprint of the data and options. A checkpoint with another fingerprint is rejected.
     """
 
     def __init__(self, folder: str | os.PathLike[str], identity: str) -> None:
@@ -38,12 +39,12 @@ class Checkpoint:
         self._saved = time.monotonic()
 
     def save(self, name: str, state: State) -> None:
-        """Write a state under a name.
+        """Save the state of a step.
 
         Raises
         ------
         AbandonedError
-            In a thread whose work nobody wants any more: another may have begun it anew.
+            If the work of this thread was cancelled: another thread may have started it again.
         """
         check_wanted()
         values = {"identity": self.identity, "values": state.values}
@@ -51,11 +52,11 @@ class Checkpoint:
         try:
             try:
                 self._write(name, kept)
-            except FileNotFoundError:  # another training with this folder may have removed it meanwhile
+            except FileNotFoundError:  # another run with this folder may have removed it
                 self._write(name, kept)
         except OSError:
             with suppress(OSError):
-                self.folder.rmdir()  # if this was to be the first step
+                self.folder.rmdir()  # if this was the first step
             raise
         self._saved = time.monotonic()
 
@@ -65,64 +66,67 @@ class Checkpoint:
 
     @staticmethod
     def remove(folder: str | os.PathLike[str]) -> None:
-        """Delete what trainings have left in a folder and those in it, and all that are empty then.
+        """Delete the checkpoints in a folder and its subfolders, and the folders that are empty then.
 
-        What another training is writing at the moment stays.
+        Files that another run is writing are kept.
         """
         folder = Path(folder)
-        remove_stale(folder)
         for inner in folder.glob("*/"):
             Checkpoint.remove(inner)
         for path in folder.glob("*" + SUFFIX):
             path.unlink(missing_ok=True)
+        if any(folder.glob("*")):
+            remove_stale(folder)
         if folder.exists() and not any(folder.iterdir()):
             folder.rmdir()
 
     def load(self, name: str) -> State | None:
-        """Read the state of this name, if there is one."""
+        """Load the state of a step; None if it was not saved."""
         path = self.path(name)
         if not path.exists():
             return None
         try:
             state = load_state(path)
         except FormatError as error:
-            raise InputError(f"{error}; delete {path} to do that step again") from error
+            raise InputError(f"{error}; delete {path} to repeat that step", help=HELP) from error
         if state.values["identity"] != self.identity:
             raise InputError(
-                f"{self.folder} is of a training with other data or options; give those, or delete it"
+                f"{self.folder} is a checkpoint of a run with other data or options; use those, or delete it",
+                help=HELP,
             )
         return State(state.kind, state.values["values"], state.arrays, state.parts)
 
     @property
     def is_due(self) -> bool:
-        """Whether the last save was more than a moment ago, where there are many."""
+        """Whether enough time has passed since the last save."""
         return time.monotonic() - self._saved >= SECONDS_BETWEEN
 
     @contextmanager
     def growing(self, name: str, note: str, target: Path) -> Iterator[BinaryIO]:
-        """Open a file that grows in the folder until it is whole and takes the place of `target`.
+        """Open a file in the folder, to be appended to; at the end it replaces `target`.
 
-        All that is kept is removed if one cannot go on from it: after an error in the input, which must
-        change then, and before there is a note of how far the file has grown.
+        The checkpoint is removed if it cannot be resumed: after an error in the input, which has to be
+        corrected, and before the progress of the file was first saved.
         """
         unfinished = self.path(name)
         try:
-            with naming(target):
-                try:
-                    self.folder.mkdir(exist_ok=True)
-                    unfinished.touch()
-                except OSError as error:
-                    if not self.folder.exists():
-                        error.filename = str(target)  # the user knows nothing of the folder
-                    raise
-                with open(unfinished, "r+b") as stream:
-                    yield stream
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                take_place(unfinished, target)
+            try:
+                self.folder.mkdir(exist_ok=True)
+                unfinished.touch()
+            except OSError as error:
+                if not self.folder.exists():
+                    error.filename = str(target)  # the user does not know the folder
+                raise
+            with open(unfinished, "r+b") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            take_place(unfinished, target)
         except BaseException as error:
+            if isinstance(error, OSError):
+                name_target(error, target)
             if isinstance(error, TreewrightError) or not self.path(note).exists():
-                with suppress(OSError):  # the first error says more than that of cleaning up
+                with suppress(OSError):  # the first error matters more than one of the cleanup
                     Checkpoint.remove(self.folder)
             raise
 
@@ -132,7 +136,7 @@ class Checkpoint:
 
 
 def fingerprint(options: Sequence[object], *treebanks: Sequence[DepTree] | Sequence[ConstTree]) -> str:
-    """Return a name for the options and the data of a training, another one after any change."""
+    """Return a fingerprint of the options and data of a training run, which differs after any change."""
     digest = hashlib.sha256(repr(options).encode())
     for trees in treebanks:
         for tree in trees:

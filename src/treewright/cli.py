@@ -11,7 +11,7 @@ import typer
 
 from treewright._version import __version__
 from treewright.commands.console import say, write_event
-from treewright.commands.interruption import ASIDE, InterruptedRunError, describe_interruption, leave
+from treewright.commands.interruption import THREAD_NAME, InterruptedRunError, describe_interruption, leave
 from treewright.commands.options import (
     LOG_JSON,
     Entry,
@@ -27,27 +27,27 @@ INTERRUPTED = 130
 
 
 class ClosedPipeError(Exception):
-    """The reader of our output has left."""
+    """The reader of standard output has closed the pipe."""
 
 
 COMMANDS = {
-    "demo": Entry("experiments:demo", "Train on a made-up treebank and show the results."),
-    "convert": Entry("treebanks:convert", "Convert between formats of treebanks."),
+    "demo": Entry("experiments:demo", "Train on a generated treebank and show the results."),
+    "convert": Entry("treebanks:convert", "Convert a treebank to another format."),
     "evaluate": Entry("treebanks:evaluate", "Score predictions against gold annotation."),
     "train": Entry("train:app", "Train a model."),
     "parse": Entry("parse:parse", "Parse sentences with a trained model."),
-    "explain": Entry("parse:explain", "Show why a parser or its reranker preferred a tree."),
-    "serve": Entry("serving:serve", "Serve parsers: a web page and a JSON service.", ServingCommand),
+    "explain": Entry("parse:explain", "Show why a parser or reranker chose a tree."),
+    "serve": Entry("serving:serve", "Serve parsers as a web page and a JSON API.", ServingCommand),
     "mine": Entry("mining:mine", "Select conjunctions of binary features by gradient mining."),
-    "kernel": Entry("kernels:kernel", "Compute the matrix of a tree kernel."),
-    "reproduce": Entry("reproduce:reproduce", "Run an experiment of a paper."),
+    "kernel": Entry("kernels:kernel", "Compute the Gram matrix of a tree kernel."),
+    "reproduce": Entry("reproduce:reproduce", "Reproduce an experiment from a paper."),
     "fetch": Entry("treebanks:fetch", "Download a Universal Dependencies treebank."),
 }
-"""All commands; each is imported from `treewright.commands` when it is asked for."""
+"""All commands; each is imported from `treewright.commands` on first use."""
 
 
 class _Commands(LazyCommands):
-    """The commands, whose interruptions reach `run`; Typer would end the program in silence."""
+    """All commands. Passes interruptions on to `run`; Typer would exit without a message."""
 
     entries = COMMANDS
 
@@ -61,7 +61,7 @@ class _Commands(LazyCommands):
 
 
 class _SayHandler(logging.Handler):
-    """What is logged is told as lines are."""
+    """Print log records like the lines of a command."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say(self.format(record))
@@ -78,20 +78,20 @@ app = typer.Typer(
 
 
 def run() -> int:
-    """Run the command line, turn expected errors into one line, and return the exit code."""
+    """Run the command line, print each expected error as one line, and return the exit code."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING, handlers=[_SayHandler()])
-    # Drawings can be printed whatever the system's encoding: UTF-8 into files, replaced on old terminals.
+    # Print drawings under any system encoding: UTF-8 to files, replacement characters on old terminals.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
     try:
         code = app(prog_name="treewright", standalone_mode=False) or 0
-        # Typer turns Ctrl-C into this before a command begins.
+        # Typer turns Ctrl-C into this exit code before a command starts.
         return fail("interrupted", code=code) if code == INTERRUPTED else code
     except UsageError as error:
         return fail(describe_misuse(cast(typer.BadParameter, error)))
     except TreewrightError as error:
-        return fail(str(error))
+        return fail(f"{error} (see docs/{error.help})" if error.help else str(error))
     except ClosedPipeError:
         _discard_output()
         return 0
@@ -102,19 +102,19 @@ def run() -> int:
     except (InterruptedRunError, KeyboardInterrupt, typer.Abort) as error:
         found = error if isinstance(error, InterruptedRunError) else describe_interruption(error, None)
         code = fail(str(found), code=found.code)
-        is_left = found.is_running or any(thread.name == ASIDE for thread in threading.enumerate())
+        is_left = found.is_running or any(thread.name == THREAD_NAME for thread in threading.enumerate())
         return leave(code) if is_left else code
 
 
 def _discard_output() -> None:
-    """Let what is left of standard output go nowhere, as nothing more can be written."""
+    """Redirect standard output to the null device, since its reader is gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail(message: str, *, code: int = 2) -> int:
-    """Say in one line what went wrong and return the exit code."""
+    """Print an error as one line and return the exit code."""
     line = " ".join(message.split())
-    if LOG_JSON in sys.argv[1:]:  # wherever it stands: the command line may be what is wrong
+    if LOG_JSON in sys.argv[1:]:  # anywhere: the arguments may not have been parsed
         write_event("error", text=line)
     else:
         print(f"treewright: {line}", file=sys.stderr)

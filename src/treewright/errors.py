@@ -1,47 +1,176 @@
-"""What can go wrong, as exceptions a caller can tell apart."""
+"""Exceptions that treewright raises."""
+
+TROUBLESHOOTING = "howto/troubleshooting.md"
 
 
 class TreewrightError(Exception):
-    """Base of every error that treewright raises on purpose."""
+    """Base class of all exceptions of treewright.
+
+    Parameters
+    ----------
+    *args : object
+        The message.
+    help : str, optional
+        What to do, if it takes more than the message: a page of the documentation and a section of it. The
+        command line and tracebacks refer to it.
+
+    See Also
+    --------
+    errors.InputError : An argument has an invalid value.
+    errors.FormatError : A file is not in the expected format.
+
+    Examples
+    --------
+    >>> try:
+    ...     tw.DependencyParser(order=7).fit([])
+    ... except tw.errors.TreewrightError as error:
+    ...     print(error)
+    order is 7; expected one of 1, 2, 3
+    """
+
+    help: str | None = None
+
+    def __init__(self, *args: object, help: str | None = None) -> None:
+        super().__init__(*args)
+        self.help = help or self.help
+        if self.help is not None:
+            self.add_note(f"see docs/{self.help}")
 
 
 class InputError(TreewrightError, ValueError):
-    """An argument or an object has a value that cannot be used."""
+    """An argument has an invalid value.
+
+    Parameters
+    ----------
+    *args : object
+        The message.
+    help : str, optional
+        Page and section of the documentation that say what to do.
+
+    See Also
+    --------
+    errors.FormatError : A file is not in the expected format.
+
+    Examples
+    --------
+    >>> try:
+    ...     tw.make_treebank(-1)
+    ... except tw.errors.InputError as error:
+    ...     print(error)
+    n_sentences is -1; expected an integer of at least 0
+    """
 
 
 class MissingDependencyError(TreewrightError, ImportError):
-    """An optional package is needed and not installed."""
+    """A required optional package is not installed. The message contains the command that installs it.
+
+    Parameters
+    ----------
+    *args : object
+        The message.
+    help : str, optional
+        Page and section of the documentation that say what to do.
+
+    See Also
+    --------
+    errors.TreewrightError : The base class.
+
+    Examples
+    --------
+    >>> raise tw.errors.MissingDependencyError("torch is not installed; install it with: pip install torch")
+    Traceback (most recent call last):
+    treewright.errors.MissingDependencyError: torch is not installed; install it with: pip install torch
+    """
 
 
 class FetchError(TreewrightError):
-    """A treebank could not be downloaded or is not what was recorded."""
+    """A treebank could not be downloaded, or its checksum is wrong.
+
+    Parameters
+    ----------
+    *args : object
+        The message.
+    help : str, optional
+        Page and section of the documentation that say what to do.
+
+    See Also
+    --------
+    fetch_treebank : Raises it.
+
+    Examples
+    --------
+    >>> tw.errors.FetchError.help
+    'howto/troubleshooting.md#downloads'
+    """
+
+    help = f"{TROUBLESHOOTING}#downloads"
 
 
 class ClusterError(TreewrightError):
-    """A cluster cannot be reached or used, or has lost its work too often."""
+    """A Dask cluster cannot be reached or used, or has lost a job too often.
+
+    Parameters
+    ----------
+    *args : object
+        The message.
+    help : str, optional
+        Page and section of the documentation that say what to do.
+
+    See Also
+    --------
+    gram : Raises it, like all functions that take a `client`.
+
+    Examples
+    --------
+    >>> tw.errors.ClusterError.help
+    'howto/cluster.md#3-if-something-goes-wrong'
+    """
+
+    help = "howto/cluster.md#3-if-something-goes-wrong"
 
 
 class TerminatedError(KeyboardInterrupt):
-    """The system has asked the program to end (SIGTERM)."""
+    """The process received SIGTERM. Work stops as after Ctrl-C.
+
+    See Also
+    --------
+    errors.TreewrightError : The base class of errors.
+
+    Examples
+    --------
+    >>> issubclass(tw.errors.TerminatedError, KeyboardInterrupt)
+    True
+    """
 
 
 class FormatError(TreewrightError):
-    """A file or a string is not in the format it should be in.
+    """A file or string is not in the expected format.
 
     Parameters
     ----------
     path : str
-        The file as the caller named it; ``<stdin>`` or ``<string>`` where there is none.
+        The file as the caller named it; ``<stdin>`` or ``<string>`` if there is none.
     line : int
         Number of the offending line, from 1.
     found : str
-        What stands there.
+        What was found there.
     expected : str
-        What should stand there.
+        What was expected.
+    help : str, optional
+        Page and section of the documentation that say what to do.
+
+    See Also
+    --------
+    errors.InputError : An argument has an invalid value.
+
+    Examples
+    --------
+    >>> print(tw.errors.FormatError("dev.conllu", 812, "HEAD is 'X9'", "an integer from 0 to 14"))
+    dev.conllu:812: HEAD is 'X9'; expected an integer from 0 to 14
     """
 
-    def __init__(self, path: str, line: int, found: str, expected: str) -> None:
-        super().__init__(path, line, found, expected)
+    def __init__(self, path: str, line: int, found: str, expected: str, *, help: str | None = None) -> None:
+        super().__init__(path, line, found, expected, help=help)
         self.path = path
         self.line = line
         self.found = found
@@ -52,5 +181,22 @@ class FormatError(TreewrightError):
 
 
 def quote(text: str, limit: int = 60) -> str:
-    """Quote `text` for an error message: printable, on one line, not too long."""
+    """Quote text for an error message: escaped, on one line, and shortened.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    limit : int
+        Maximum number of characters.
+
+    See Also
+    --------
+    errors.InputError : An error whose message may quote a value.
+
+    Examples
+    --------
+    >>> print(tw.errors.quote("a very long word", limit=10))
+    'a very ...'
+    """
     return repr(text if len(text) <= limit else text[: limit - 3] + "...")

@@ -1,14 +1,14 @@
-"""Models: whatever is fitted, saved and loaded.
+"""Models: objects that are fitted, saved and loaded.
 
 A model has parameters, which its constructor stores, and fitted attributes, whose names end in ``_``. A class
-declares in `fields` what of it is saved: arrays with their types and bounds, plain values, and models inside
-it. From that, `save` writes one file and `load` makes the model again. A file may come from anybody, with a
-checksum that is right, and compiled code does not look whether a number is that of a place in an array; so
-every field is checked when it is read, and `check_fitted_state` checks what they have to do with each other.
+declares in `fields` what is saved: arrays with their types and bounds, plain values, and submodels. `save`
+writes these to one file, and `load` rebuilds the model from it. A file may come from an untrusted source,
+even with a valid checksum, and compiled code does not check array bounds. Therefore every field is checked
+when it is read, and `check_fitted_state` checks that the fields are consistent.
 
-The file is one of safetensors, with the rest of the model's `State` as JSON in its header: values that JSON
-can hold, and the states of models inside it. Nothing in a file is ever executed. The header has a checksum of
-all of it, by which damage is found.
+The file is in safetensors format. Its header holds the rest of the model's `State` as JSON: plain values and
+the states of submodels. Loading a file never executes code from it. The header also has a checksum of the
+whole model, which reveals corruption.
 """
 
 import dataclasses
@@ -36,18 +36,20 @@ from treewright._naming import spelled_by
 from treewright._validate import check_param, check_param_names, check_params, constructor_hints
 from treewright._version import __version__
 from treewright.data.files import replacing
-from treewright.errors import FormatError, InputError, MissingDependencyError, quote
+from treewright.errors import TROUBLESHOOTING, FormatError, InputError, MissingDependencyError, quote
 
 REGISTRY: dict[str, type["Model"]] = {}
-"""Every class of models that has been imported, by its name."""
-EXPECTED = "a model of treewright, or one whose module is imported before (--import MODULE)"
+"""Every model class that has been imported, by name."""
+EXPECTED = "a treewright model; import the module of a class of your own first (--import MODULE)"
+INTACT = "an intact model; copy or train it again"
+HELP = f"{TROUBLESHOOTING}#models"
 MODELS_FOLDER = Path(__file__).parent / "models"
-"""Models that are part of the package."""
+"""Folder of the models included in the package."""
 PARAMS = "params"
-"""The value under which parameters are saved."""
+"""Key under which parameters are saved."""
 
 FORMAT_VERSION, METADATA = 4, "treewright"
-"""Of model files, and the entry of a safetensors header in which a model stands as JSON."""
+"""Version of the file format, and the entry of the safetensors header that holds the model as JSON."""
 SEPARATOR = "/"
 UNREADABLE = (
     SafetensorError,
@@ -59,18 +61,18 @@ UNREADABLE = (
     OverflowError,
     zlib.error,
 )
-"""What can go wrong with a file that is no model."""
+"""Exceptions raised while reading a file that is not a model."""
 MIN_DEFLATED = 4096
-"""Bytes of an array below which it is not worth while to deflate it."""
+"""Arrays smaller than this number of bytes are not compressed."""
 MAX_INFLATED = 1 << 32
-"""Bytes of the arrays of a model; a small file could otherwise fill any memory."""
+"""Maximum bytes of a model's decompressed arrays; a small file must not exhaust the memory."""
 
 
 @dataclasses.dataclass
 class State:
-    """All that a model is: its kind, plain values, arrays, and the models inside it.
+    """Complete state of a model: its kind, plain values, arrays, and submodels.
 
-    In a compact one, weights are rounded more, and the lightest are left out.
+    A compact state has coarser weights and drops those closest to zero.
     """
 
     kind: str
@@ -81,45 +83,51 @@ class State:
 
 
 class Field(Protocol):
-    """One attribute of a model as it is saved."""
+    """How one attribute of a model is saved and loaded."""
 
     def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
         """Add the attribute to a state."""
 
     def take(self, state: State, name: str) -> Any:  # noqa: ANN401
-        """Remove the attribute from a state and return it, or raise `InputError` if it is not sound."""
+        """Remove the attribute from a state and return it, or raise `InputError` if it is invalid."""
 
 
 def saved(**fields: Field) -> Mapping[str, Field]:
-    """Return the fields of a class, by attribute."""
+    """Return the fields of a class, by attribute name."""
     return MappingProxyType(fields)
 
 
 class Model:
-    """Base of all models.
+    """Base class of all models.
 
-    A subclass is registered under its name as soon as it is defined, and can be saved and loaded.
+    A subclass is registered under its name when it is defined. It can then be saved and loaded.
 
     Attributes
     ----------
     fields : mapping of str to Field
-        What is saved of a fitted model, by attribute. A parameter that JSON cannot hold stands here, too.
+        What is saved of a fitted model, by attribute name. Includes parameters that JSON cannot represent.
     unsaved : tuple of str
-        Parameters that say how work is done, not what comes of it.
+        Parameters that affect how the work is done, but not the result.
     adjustable : tuple of str
-        Parameters that a fitted model looks at; only `fit` looks at the others.
+        Parameters that a fitted model uses; the others are used by `fit` only.
     """
 
     fields: ClassVar[Mapping[str, Field]] = saved()
     unsaved: ClassVar[tuple[str, ...]] = ("n_jobs",)
     adjustable: ClassVar[tuple[str, ...]] = ("n_jobs",)
+    _state_keys: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The keys of fields in a state: without the last underscore, unless a field has that name."""
 
     def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
         super().__init_subclass__(**options)
         known = REGISTRY.setdefault(cls.__name__, cls)
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise TypeError(f"there is a model {cls.__name__} in {known.__module__}; expected another name")
-        REGISTRY[cls.__name__] = cls  # defined again, as in a notebook
+            raise TypeError(
+                f"a model named {cls.__name__} already exists in {known.__module__}; expected another name"
+            )
+        REGISTRY[cls.__name__] = cls  # redefined, as in a notebook
+        bare = {name: name.rstrip("_") for name in cls.fields}
+        cls._state_keys = {name: name if key != name and key in bare else key for name, key in bare.items()}
 
     @classmethod
     def param_names(cls) -> list[str]:
@@ -127,7 +135,7 @@ class Model:
         return list(inspect.signature(cls).parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, as scikit-learn does; with `deep` also those of estimators among them."""
+        """Return the parameters, as in scikit-learn; with `deep`, also those of nested estimators."""
         params = {name: getattr(self, name) for name in self.param_names()}
         if deep:
             inner = {name: value for name, value in params.items() if hasattr(value, "get_params")}
@@ -137,9 +145,10 @@ class Model:
         return params
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401
-        """Change parameters, ``name__inner`` for those of an estimator that is one.
+        """Set parameters; ``name__inner`` sets a parameter of a nested estimator.
 
-        After a change of one that is not `adjustable`, a fitted model must be fitted again to be saved.
+        Changing a parameter that is not `adjustable` means that the model must be fitted again before it is
+        saved.
         """
         check_param_names(self, params)
         if self.is_fitted and not set(params) <= {*self.adjustable}:
@@ -150,7 +159,7 @@ class Model:
                 owner = getattr(self, name)
                 if not hasattr(owner, "set_params"):
                     raise InputError(
-                        f"{name} is {owner!r}; expected an estimator whose {inner} {key} can set"
+                        f"{name} is {owner!r}; expected an estimator, so that {key} can set its {inner}"
                     )
                 owner.set_params(**{inner: value})
             else:
@@ -158,24 +167,24 @@ class Model:
         return self
 
     def with_params(self, **changes: Any) -> Self:  # noqa: ANN401
-        """Return an unfitted model with the same parameters, but for some."""
+        """Return an unfitted model with the same parameters, except for `changes`."""
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def using(self, **params: Any) -> Self:  # noqa: ANN401
-        """Return a model that has learnt the same and differs in some parameters; this one stays as it is.
+        """Return a copy of this fitted model with other values for some parameters.
 
         Raises
         ------
         InputError
-            For parameters that are not `adjustable`, and values that they cannot have.
+            If a parameter is not `adjustable`, or its value is invalid.
         """
         check_param_names(self, params)
         for name in params:
             if name not in self.adjustable:
                 having = [each for each in self.adjustable if each in self.param_names()]
                 expected = f"one of {', '.join(having)}" if having else "none"
-                found = f"{name} has no effect on a {type(self).__name__} that is fitted"
-                raise InputError(f"{found}; expected {expected}, or with_params and fit")
+                found = f"{name} has no effect on a fitted {type(self).__name__}"
+                raise InputError(f"{found}; expected {expected}; to change it, use with_params and fit again")
             check_param(name, params[name], constructor_hints(type(self))[name])  # type: ignore[arg-type]
         return copy(self).set_params(**params)
 
@@ -183,27 +192,27 @@ class Model:
         return [vars(self).get(name) for name in self.fields if name not in self.param_names()]
 
     def _note_fitted(self) -> None:
-        """Note with which parameters the model has learnt what it knows, before one of them is changed."""
+        """Record the parameters used in `fit`, before one of them is changed."""
         if self._params_of_fit() is None:
             params = {name: repr(value) for name, value in self.get_params(deep=False).items()}
             self._fitted_with = (self._learnt(), params)
 
     def _params_of_fit(self) -> dict[str, str] | None:
-        """Return the parameters that `fit` had, if they were noted and it was not called again."""
+        """Return the recorded parameters of the last `fit`, or None if there are none."""
         learnt, params = vars(self).get("_fitted_with", ((), None))
         is_same = all(one is other for one, other in zip(learnt, self._learnt(), strict=False))
         return params if learnt and is_same else None
 
     def _check_unchanged(self) -> None:
-        """Refuse to save a model that would state other parameters than those it was fitted with."""
+        """Raise `InputError` if a parameter has changed since `fit`."""
         for name, before in (self._params_of_fit() or {}).items():
             now = repr(getattr(self, name))
             if name not in (*self.adjustable, *self.unsaved) and now != before:
-                found = f"{name} was {before} in fit and is {now}"
-                raise InputError(f"{found}; call fit again, or set it back, before saving")
+                found = f"{name} was {before} in fit and is now {now}"
+                raise InputError(f"{found}; fit the model again, or restore the value, before saving")
 
     def result_params(self) -> dict[str, Any]:
-        """Return the parameters on which the result of fitting depends."""
+        """Return the parameters that affect the result of fitting."""
         return {
             name: value for name, value in self.get_params(deep=False).items() if name not in self.unsaved
         }
@@ -219,90 +228,85 @@ class Model:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the model has learnt anything."""
+        """Whether the model is fitted."""
         return all(hasattr(self, name) for name in self.fields)
 
     def check_is_fitted(self) -> None:
-        """Raise `InputError` if the model has learnt nothing."""
+        """Raise `InputError` if the model is not fitted."""
         if not self.is_fitted:
-            raise InputError(f"this {type(self).__name__} is not fitted; call fit first, or load one")
+            raise InputError(
+                f"this {type(self).__name__} is not fitted; call fit first, or load a fitted one"
+            )
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted
 
     def save(self, path: str | os.PathLike[str], *, compact: bool = False) -> None:
-        """Write the model to one file, for `treewright.load`.
+        """Write the model to one file, which `treewright.load` reads.
 
         Parameters
         ----------
         path : path
+            File to write.
         compact : bool
-            Round weights more, and leave out the lightest. The file is a fraction of the size, and few
+            Round weights more coarsely and drop those closest to zero. The file is much smaller, and few
             predictions change.
         """
         save_state(self.get_state(compact=compact), path)
 
     def get_state(self, *, compact: bool = False) -> State:
-        """Return all that the model is; in a `compact` state, the lightest weights are left out."""
+        """Return the complete state of the model; a `compact` state drops the weights closest to zero."""
         self.check_is_fitted()
         self._check_unchanged()
         return self._put(self.fields, compact=compact)
 
     def get_params_state(self) -> State:
-        """Return the parameters alone, of a model that need not be fitted."""
+        """Return a state with the parameters only; the model need not be fitted."""
         return self._put({name: field for name, field in self.fields.items() if name in self.param_names()})
 
     def _put(self, fields: Mapping[str, Field], *, compact: bool = False) -> State:
         state = State(type(self).__name__, {PARAMS: self._saved_params()}, compact=compact)
         for name, field in fields.items():
-            field.put(state, self._key(name), getattr(self, name))
+            field.put(state, self._state_keys[name], getattr(self, name))
         return state
-
-    @classmethod
-    def _key(cls, name: str) -> str:
-        """Return the name of an attribute in a state: without its underscore, unless a parameter has that."""
-        bare = name.rstrip("_")
-        return name if bare != name and bare in cls.fields else bare
 
     def _saved_params(self) -> dict[str, Any]:
         params = {name: value for name, value in self.result_params().items() if name not in self.fields}
         return {name: each.item() if isinstance(each, np.generic) else each for name, each in params.items()}
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the model again.
+    def from_state(cls, state: State, *, is_fitted: bool = True) -> Self:
+        """Rebuild the model from its state.
+
+        Parameters
+        ----------
+        state : State
+            What `get_state` returned.
+        is_fitted : bool
+            If False, make an unfitted model from what `get_params_state` returned.
 
         Raises
         ------
         InputError
-            For a state that no model of this class can have had.
+            If the state is not valid for this class.
         """
-        model = cls._take(state, cls.fields)
-        model.check_fitted_state()
-        model.restore()
-        return model
-
-    @classmethod
-    def from_params_state(cls, state: State) -> Self:
-        """Make a model that is not fitted from what `get_params_state` returned."""
-        own = cls.param_names()
-        return cls._take(state, {name: field for name, field in cls.fields.items() if name in own})
-
-    @classmethod
-    def _take(cls, state: State, fields: Mapping[str, Field]) -> Self:
         rest = State(state.kind, dict(state.values), dict(state.arrays), dict(state.parts))
         params = rest.values.pop(PARAMS, {})
-        found = {name: field.take(rest, cls._key(name)) for name, field in fields.items()}
         own = cls.param_names()
+        fields = {name: field for name, field in cls.fields.items() if is_fitted or name in own}
+        found = {name: field.take(rest, cls._state_keys[name]) for name, field in fields.items()}
         model = cls(**params, **{name: found.pop(name) for name in list(found) if name in own})
         check_params(model)
         for name, value in found.items():
             setattr(model, name, value)
         refuse_rest(rest, cls.__name__)
+        if is_fitted:
+            model.check_fitted_state()
+            model.restore()
         return model
 
     def take_fitted(self, other: Self) -> Self:
-        """Take over what another model of the class has learnt; an interrupted `fit` then changes nothing."""
+        """Copy the fitted attributes of another model, so that an interrupted `fit` changes nothing."""
         own = self.param_names()
         for name in self.fields:
             if name not in own:
@@ -311,48 +315,64 @@ class Model:
         return self
 
     def check_fitted_state(self) -> None:
-        """Check what the attributes of a loaded model have to do with each other."""
+        """Check that the attributes of a loaded model are consistent."""
 
     def restore(self) -> None:
-        """Make what a fitted model has besides its fields."""
+        """Compute the attributes of a fitted model that are not saved."""
 
 
 def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
-    """Load a model that was written by its `save`, or one that is in the package.
+    """Load a model that `save` wrote, or one that is included in the package.
 
-    A class of your own must have been imported before.
+    Import the module of a class of your own before loading a model of it.
 
     Parameters
     ----------
     path : path
-        A file, or the name of a model in the package, as ``"en"``, the English pipeline.
+        A file, or the name of a model in the package: ``"en"`` is the English pipeline.
+
+    Returns
+    -------
+    Model
+        The fitted model, of the class that was saved.
 
     Raises
     ------
     FormatError
-        For a file that is no model, is damaged, or comes from another version of treewright.
+        If the file is not a model, is corrupt, or was written in another version of the format.
+
+    See Also
+    --------
+    Pipeline : Parses plain text.
+
+    Examples
+    --------
+    >>> nlp = tw.load("en")
+    >>> print(nlp("The dog barked.")[0].heads)
+    [2 3 0 3]
     """
     state = load_state(find_model(path))
     try:
-        with spelled_by(str):  # what is wrong in a file is no option of a command
+        with spelled_by(str):  # an error in a file does not concern the options of a command
             return find_class(state.kind).from_state(state)
     except MissingDependencyError:
         raise
     except UnknownModelError as error:
-        owner = "a file" if error.kind == state.kind else f"a {state.kind} with a part"
-        raise FormatError(os.fspath(path), 1, f"{owner} of kind {error.kind!r}", EXPECTED) from error
-    except Exception as error:  # values that somebody has changed can go wrong anywhere
-        found = f"a damaged {state.kind} ({' '.join(str(error).split())[:200]})"
-        raise FormatError(os.fspath(path), 1, found, "a model as it was saved") from error
+        owner = "a file" if error.kind == state.kind else f"a {state.kind} with a submodel"
+        found = f"{owner} of kind {error.kind!r}"
+        raise FormatError(os.fspath(path), 1, found, EXPECTED, help=HELP) from error
+    except Exception as error:  # modified values can fail anywhere
+        found = f"a corrupt {state.kind} ({' '.join(str(error).split())[:200]})"
+        raise FormatError(os.fspath(path), 1, found, INTACT, help=HELP) from error
 
 
 def find_model(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return the file of a model in the package, if that is what its name says and no file has it.
+    """Return `path` if it is a file, or else the file of the model of that name in the package.
 
     Raises
     ------
     FileNotFoundError
-        For a name that is neither a file nor a model of the package.
+        If the name is neither a file nor a model in the package.
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path is {path!r}; expected the name of a file or of a model in the package")
@@ -363,13 +383,13 @@ def find_model(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
         return included
     if is_plain and not os.path.splitext(name)[1] and not os.path.exists(name):
         models = ", ".join(sorted(each.stem for each in MODELS_FOLDER.glob("*.tw")))
-        found = f"there is no such file; models in the package: {models} (train pipeline makes others)"
+        found = f"no such file; models in the package: {models} (treewright train pipeline makes others)"
         raise FileNotFoundError(errno.ENOENT, found, name)
     return path
 
 
 class UnknownModelError(InputError):
-    """There is no class of models of a name."""
+    """No model class has this name."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(f"a model of kind {kind!r}; expected {EXPECTED}")
@@ -377,10 +397,10 @@ class UnknownModelError(InputError):
 
 
 def find_class(kind: str) -> type[Model]:
-    """Return the class of models of a name: one that has been imported, or one of the package."""
+    """Return the model class of a name: one that has been imported, or one of the package."""
     package: Any = importlib.import_module("treewright")
     if kind not in REGISTRY and kind in package.__all__:
-        getattr(package, kind)  # importing a class registers it
+        getattr(package, kind)  # importing the class registers it
     if kind not in REGISTRY:
         raise UnknownModelError(kind)
     return REGISTRY[kind]
@@ -388,14 +408,14 @@ def find_class(kind: str) -> type[Model]:
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """A plain value, which JSON can hold.
+    """A plain value that JSON can represent.
 
     Parameters
     ----------
     hint : type, optional
-        An annotation that the value must fulfil, as `treewright._validate.check_param` understands it.
+        An annotation that the value must satisfy, as `treewright._validate.check_param` checks it.
     encode, decode : callable, optional
-        Make a plain value of the attribute, and the attribute of the value.
+        Convert the attribute to a plain value, and back.
     """
 
     hint: Any = None
@@ -419,20 +439,20 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Array:
-    """An array.
+    """A NumPy array.
 
     Parameters
     ----------
     kinds : str
-        What its numbers may be, as NumPy's letters: b, i, u or f.
+        Allowed data types, as NumPy's kind codes: b, i, u or f.
     n_dimensions : int or None
-        None for any.
+        Number of dimensions; None for any.
     low, high : float, optional
-        Bounds of all numbers.
+        Bounds of all values, inclusive.
     is_increasing : bool
-        Whether each number must be larger than the one before.
+        Whether the values must be strictly increasing.
     is_finite : bool
-        Whether NaN and infinity are refused.
+        Whether to reject NaN and infinity.
     """
 
     kinds: str
@@ -453,7 +473,7 @@ class Array:
             found = f"{name} has {array.ndim} dimensions of {array.dtype}"
             raise InputError(f"{found}; expected {self.n_dimensions or 'any'} of {' or '.join(self.kinds)}")
         if self.is_finite and array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise InputError(f"{name} has NaN or infinity; expected finite numbers")
+            raise InputError(f"{name} contains NaN or infinity; expected finite numbers")
         if self.low is not None:
             expect((array >= self.low).all(), f"{name} of at least {self.low:g}")
         if self.high is not None:
@@ -465,7 +485,7 @@ class Array:
 
 @dataclasses.dataclass(frozen=True)
 class Arrays:
-    """Arrays of one kind, in a dictionary whose keys are a name and a number."""
+    """Arrays of one kind, in a dictionary with integer keys."""
 
     item: Array
 
@@ -475,19 +495,19 @@ class Arrays:
             self.item.put(state, f"{name}{key}", array)
 
     def take(self, state: State, name: str) -> dict[int, npt.NDArray[Any]]:
-        """Remove and return the arrays, by number."""
+        """Remove and return the arrays, by key."""
         keys = [key for key in state.arrays if re.fullmatch(re.escape(name) + "[0-9]+", key)]
         return {int(key.removeprefix(name)): self.item.take(state, key) for key in keys}
 
 
 @dataclasses.dataclass(frozen=True)
 class ListOf:
-    """A list of what a field holds one of."""
+    """A list of values that are saved by the same kind of field."""
 
     item: Field
 
     def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
-        """Add the items, and how many there are."""
+        """Add the items and their number."""
         state.values[name] = len(value)
         for number, each in enumerate(value):
             self.item.put(state, f"{name}{number}", each)
@@ -506,7 +526,7 @@ class Record:
     kind : type
         The class of the tuple.
     **fields : Field
-        One for each of its attributes that is saved; the others keep their defaults.
+        One for each attribute that is saved; the others keep their defaults.
     """
 
     def __init__(self, kind: Callable[..., Any], **fields: Field) -> None:
@@ -529,7 +549,8 @@ class Submodel:
     Parameters
     ----------
     *kinds : type or str
-        What it may be; subclasses are, too. A class that takes long to import is given as ``"module:Class"``.
+        Allowed classes, including their subclasses. A class that is slow to import is given as
+        ``"module:Class"``.
     optional : bool
         Whether it may be None.
     """
@@ -561,18 +582,18 @@ class Submodel:
         if not (is_named or issubclass(kind, self.kinds)):
             expected = " or ".join([*(each.__name__ for each in self.kinds), *self._named])
             raise InputError(f"{name} is a {part.kind}; expected {expected}")
-        return kind.from_state(part) if self.is_fitted else kind.from_params_state(part)
+        return kind.from_state(part, is_fitted=self.is_fitted)
 
 
 class Unfitted(Submodel):
-    """The parameters of a model that is one of those of another."""
+    """A nested estimator that is a parameter: only its parameters are saved."""
 
     is_fitted = False
 
 
 @dataclasses.dataclass(frozen=True)
 class Classes:
-    """The labels of classes, in an array of any type that JSON can hold the values of."""
+    """Class labels, in an array whose values JSON can represent."""
 
     def put(self, state: State, name: str, value: npt.NDArray[Any]) -> None:
         """Add the labels and their type."""
@@ -588,13 +609,13 @@ class Classes:
 
 @dataclasses.dataclass(frozen=True)
 class Coded:
-    """Anything that has functions of its own to make a state of it, and it of the state."""
+    """A value with its own functions that convert it to a state and back."""
 
     encode: Callable[[Any], State]
     decode: Callable[[State], Any]
 
     def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
-        """Add the state of the value; there is none of None."""
+        """Add the state of the value; nothing is added for None."""
         if value is not None:
             state.parts[name] = self.encode(value)
 
@@ -604,25 +625,25 @@ class Coded:
 
 
 def refuse_rest(state: State, owner: str) -> None:
-    """Raise `InputError` if anything of a state is left that no field has taken."""
+    """Raise `InputError` if a state has entries that belong to no field."""
     for what, left in (("value", state.values), ("array", state.arrays), ("part", state.parts)):
         if left:
             raise InputError(f"{what} {quote(next(iter(left)))} of {owner}; expected none of that name")
 
 
 def expect(is_sound: bool | np.bool_, what: str) -> None:
-    """Raise `InputError` if the arrays of a model do not fit each other."""
+    """Raise `InputError` if the arrays of a model are inconsistent."""
     if not is_sound:
-        raise InputError(f"arrays that do not fit each other; expected {what}")
+        raise InputError(f"inconsistent arrays; expected {what}")
 
 
 def is_within(numbers: npt.NDArray[Any], size: int, *, low: int = 0) -> bool:
-    """Tell whether all numbers are those of places in an array of this size, or at least `low`."""
+    """Return whether all numbers are at least `low` and less than `size`."""
     return bool(((numbers >= low) & (numbers < size)).all())
 
 
 def save_state(state: State, path: str | os.PathLike[str]) -> None:
-    """Write a model; the file appears whole or not at all, unless it is a pipe or a device."""
+    """Write a model. The file is written completely or not at all, unless it is a pipe or a device."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     header = _pack(state, "", arrays)
     checksum = _digest(header, arrays)
@@ -634,14 +655,14 @@ def save_state(state: State, path: str | os.PathLike[str]) -> None:
         "model": header,
         "deflated": {name: [arrays[name].dtype.str, list(arrays[name].shape)] for name in deflated},
     }
-    # One entry only: safetensors writes several in no fixed order.
+    # A single entry: safetensors writes several in arbitrary order.
     metadata = {METADATA: _as_json(content)}
     with replacing(Path(path)) as stream:
         stream.write(save(arrays | deflated, metadata))
 
 
 def identify(state: State) -> str:
-    """Return a name for a model, another one after any change."""
+    """Return a fingerprint of a model, which differs after any change."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     return _digest(_pack(state, "", arrays), arrays)
 
@@ -655,7 +676,7 @@ def _digest(header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> s
 
 
 def _deflate(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Return the first bytes of all numbers, then the second ones, deflated; None if that saves little."""
+    """Compress an array, first bytes of all numbers first; None if that saves little."""
     if array.nbytes < MIN_DEFLATED:
         return None
     planes = np.ascontiguousarray(array.reshape(-1).view(np.uint8).reshape(-1, array.itemsize).T)
@@ -666,27 +687,27 @@ def _deflate(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 def _inflate(
     arrays: Mapping[str, npt.NDArray[Any]], deflated: Mapping[str, tuple[str, list[int]]]
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return arrays as they were before `_deflate`."""
+    """Return the arrays that `_deflate` compressed."""
     found = {}
     n_bytes = 0
     for name, (letters, shape) in deflated.items():
         kind = np.dtype(letters)
         if kind.hasobject or any(not isinstance(size, int) or size < 1 for size in shape):
-            raise ValueError(f"array {name} of {letters} and shape {shape}")
+            raise ValueError(f"array {name} has type {letters} and shape {shape}")
         size = math.prod(shape) * kind.itemsize
         n_bytes += size
         if n_bytes > MAX_INFLATED:
-            raise ValueError(f"arrays of more than {MAX_INFLATED:,} bytes")
+            raise ValueError(f"the arrays have more than {MAX_INFLATED:,} bytes")
         raw = zlib.decompressobj().decompress(arrays[name].tobytes(), size + 1)
         if len(raw) != size:
-            raise ValueError(f"array {name} of {len(raw)} bytes instead of {size}")
+            raise ValueError(f"array {name} has {len(raw)} bytes instead of {size}")
         planes = np.frombuffer(raw, dtype=np.uint8).reshape(kind.itemsize, -1)
         found[name] = np.ascontiguousarray(planes.T).reshape(-1).view(kind).reshape(shape)
     return found
 
 
 def _as_json(content: dict[str, Any]) -> str:
-    """Return JSON that can be written as UTF-8, which halves of surrogate pairs can only be with escapes."""
+    """Return JSON that UTF-8 can encode; lone surrogates are escaped."""
     text = json.dumps(content, ensure_ascii=False)
     try:
         text.encode()
@@ -696,39 +717,41 @@ def _as_json(content: dict[str, Any]) -> str:
 
 
 def load_state(path: str | os.PathLike[str]) -> State:
-    """Read a model.
+    """Read the state of a model from a file.
 
     Raises
     ------
     FormatError
-        For a file that is no model, is damaged, or comes from a newer treewright.
+        If the file is not a model, is corrupt, or was written by another version of treewright.
     """
     name = os.fspath(path)
     with open(path, "rb"):
-        pass  # a missing or unreadable file is the system's to name
+        pass  # let the system report a missing or unreadable file
     try:
         with safe_open(name, framework="numpy") as stream:
             metadata = stream.metadata() or {}
             if METADATA not in metadata:
-                raise FormatError(name, 1, "a safetensors file of another program", "a model of treewright")
+                found = "a safetensors file of another program"
+                raise FormatError(name, 1, found, "a treewright model", help=HELP)
             content = json.loads(metadata[METADATA])
             if content["format"] != FORMAT_VERSION:
                 is_newer = content["format"] > FORMAT_VERSION
                 age = "a newer" if is_newer else "an older"
-                found = f"a model of treewright {content['version']}, in {age} format"
-                remedy = "update treewright to read it" if is_newer else "train it again"
-                raise FormatError(name, 1, found, f"format {FORMAT_VERSION}; {remedy}")
+                found = f"a model of treewright {content['version']} in {age} format"
+                remedy = "update treewright to read it" if is_newer else "train the model again"
+                raise FormatError(name, 1, found, f"format {FORMAT_VERSION}; {remedy}", help=HELP)
             arrays = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
         arrays |= _inflate(arrays, content["deflated"])
         if _digest(content["model"], arrays) != content["checksum"]:
-            raise FormatError(name, 1, "a checksum that is not that of the model", "a model as it was saved")
+            raise FormatError(name, 1, "a wrong checksum: the file is corrupt", INTACT, help=HELP)
         return _unpack(content["model"], "", arrays)
     except UNREADABLE as error:
-        raise FormatError(name, 1, f"no model that can be read ({error})", "a model of treewright") from error
+        found = f"not a readable model ({error})"
+        raise FormatError(name, 1, found, "a treewright model", help=HELP) from error
 
 
 def _pack(state: State, prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """Collect the arrays of a model and of those inside it; return the rest."""
+    """Collect the arrays of a model and its submodels; return everything else."""
     for key, array in state.arrays.items():
         if SEPARATOR in key:
             raise InputError(f"array {key!r}; expected a name without {SEPARATOR!r}")

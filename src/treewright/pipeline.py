@@ -1,7 +1,7 @@
-"""Pipeline: from text to trees, in one file.
+"""Pipeline: a tokenizer, a tagger and a parser in one model.
 
-A pipeline holds a tokenizer, and a dependency parser or reranker with a tagger of its own. Text goes through
-all of them; sentences that are words already, as in CoNLL-U, go to the tagger.
+A pipeline holds a tokenizer, and a dependency parser or reranker with its own tagger. Plain text passes
+through all of them; sentences that are already tokenized, as in CoNLL-U, start at the tagger.
 """
 
 import os
@@ -43,13 +43,18 @@ REPORTED = {
 
 
 class Document(Sequence[DepTree]):
-    """A text as the trees of its sentences.
+    """A parsed text: a sequence of dependency trees, one per sentence.
 
-    Attributes
+    Parameters
     ----------
     text : str
-        The text; ``TokenRange`` in the column MISC of the trees says where in it a word stands.
+        The text. ``TokenRange`` in the MISC column of the trees holds the character offsets of each token.
     sentences : list of DepTree
+        The trees.
+
+    See Also
+    --------
+    Pipeline : Parses a text to a document.
 
     Examples
     --------
@@ -70,7 +75,7 @@ class Document(Sequence[DepTree]):
     @overload
     def __getitem__(self, index: slice) -> list[DepTree]: ...
     def __getitem__(self, index: int | slice) -> DepTree | list[DepTree]:
-        """Return a sentence, or some of them."""
+        """Return a sentence, or a list of sentences for a slice."""
         return self.sentences[index]
 
     def __iter__(self) -> Iterator[DepTree]:
@@ -89,27 +94,43 @@ class Document(Sequence[DepTree]):
 
 
 class Pipeline(ParserWrapper):
-    """A tokenizer, a tagger and a dependency parser, trained on one treebank and saved in one file.
+    """A tokenizer, a tagger and a dependency parser, trained together and saved in one file.
 
     Parameters
     ----------
     tokenizer : Tokenizer, optional
-        Its parameters are used.
+        The tokenizer to train; only its parameters are used.
     parser : DependencyParser or DependencyReranker, optional
-        Its parameters are used; it has a tagger of its own (``tags="predicted"``). A reranker decides
-        only if its gain on the dev set is significant, as its `significance_level` says.
+        The parser to train, with ``tags="predicted"``; only its parameters are used. A reranker is used
+        only if its gain on the dev set is significant at its `significance_level`.
     n_jobs : int, optional
-        Number of threads (by default that of `parser`); results do not depend on it.
+        Number of threads (by default that of `parser`). Results do not depend on it.
 
     Attributes
     ----------
     tokenizer_ : Tokenizer
+        The fitted tokenizer.
     parser_ : DependencyParser or DependencyReranker
+        The fitted parser, with its tagger.
+
+    See Also
+    --------
+    load : Load a saved pipeline, or the English one in the package.
+    DependencyParser : The parser alone.
+    Tokenizer : The tokenizer alone.
 
     Examples
     --------
+    >>> nlp = tw.load("en")
+    >>> doc = nlp("The dog sees a cat. It sleeps.")
+    >>> doc
+    <Document of 2 sentences, 9 words>
+    >>> doc[0].deprels
+    ['det', 'nsubj', 'root', 'det', 'obj', 'punct']
+
+    Train a pipeline of your own, which takes a few minutes with a real treebank:
+
     >>> nlp = tw.Pipeline().fit(tw.make_treebank(200).dependencies)  # doctest: +SKIP
-    >>> doc = nlp("The dog sees a cat. It sleeps.")  # doctest: +SKIP
     """
 
     fields = saved(
@@ -136,18 +157,19 @@ class Pipeline(ParserWrapper):
     def read_training(
         train: FileName, dev: FileName | None = None
     ) -> tuple[list[DepTree], list[DepTree] | None]:
-        """Read what `fit` learns from.
+        """Read the training data of `fit`.
 
         Parameters
         ----------
         train : str
-            Treebank: CoNLL-U, a folder with its parts, or a name such as UD_Hungarian-Szeged (fetched).
+            Treebank: a CoNLL-U file, a folder of a UD treebank, or a name such as UD_Hungarian-Szeged
+            (downloaded).
         dev : str, optional
-            Treebank to score after each epoch (by default the dev part of a folder or name).
+            Treebank to evaluate after each epoch (by default the dev set of the folder or name).
         """
         found = find_treebank(train)
         if found.train is None:
-            raise InputError(f"{train} has no training part; expected a treebank that has one")
+            raise InputError(f"{train} has no training set; expected a treebank with one")
         development = dev or found.dev
         check_kind(found.train, "dependencies")
         if development:
@@ -162,27 +184,27 @@ class Pipeline(ParserWrapper):
         checkpoint: str | os.PathLike[str] | None = None,
         client: Client | None = None,
     ) -> Self:
-        """Learn from a treebank.
+        """Train on a treebank.
 
         Parameters
         ----------
         trees : sequence of DepTree
-            With ``# text`` or ``SpaceAfter=No``, from which the tokenizer learns.
+            The training set. The tokenizer learns from its ``# text`` comments or ``SpaceAfter=No``.
         dev : sequence of DepTree, optional
-            Scored after each epoch, used to calibrate probabilities and to decide whether the reranker is
-            used. At the end, its text is parsed and the scores are reported.
+            The dev set. It is evaluated after each epoch, calibrates probabilities, and decides whether the
+            reranker is used. At the end, its raw text is parsed and the scores are reported.
         checkpoint : path, optional
-            A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
-            not been interrupted.
+            Folder for finished steps. If it exists, training resumes from it, and the model is the same as
+            without the interruption.
         client : distributed.Client, optional
-            A cluster that learns from the folds; the model is the same.
+            Dask cluster that trains the folds. The model does not depend on it.
         """
         check_params(self)
         self._check_parts()
         parser = self.parser or DependencyParser(tags="predicted")
         first = parser.parser if isinstance(parser, DependencyReranker) else parser
         if first is not None and first.tags != "predicted":
-            raise InputError(f"tags is {first.tags!r}; expected 'predicted', since text has no tags")
+            raise InputError(f"tags is {first.tags!r}; expected 'predicted', since plain text has no tags")
         folders = [None if checkpoint is None else Path(checkpoint, name) for name in ("tokenizer", "parser")]
         tokenizer = (self.tokenizer or Tokenizer()).with_params()
         with prefixed("tokenizer: "):
@@ -192,7 +214,7 @@ class Pipeline(ParserWrapper):
             jobs["parser"] = first.with_params(**jobs)
         fitted = parser.with_params(**jobs).fit(trees, dev, checkpoint=folders[1], client=client)
         if isinstance(fitted, DependencyReranker) and not fitted.is_trusted_:
-            report("the reranker does not gain significantly on dev and is left out")
+            report("the gain of the reranker on dev is not significant; it is not used")
             fitted = fitted.parser_
         self.tokenizer_, self.parser_ = tokenizer, fitted
         if dev:
@@ -200,7 +222,7 @@ class Pipeline(ParserWrapper):
         return self
 
     def _report_scores(self, dev: Sequence[DepTree]) -> None:
-        """Parse the text of sentences, and report the scores."""
+        """Parse the raw text of the dev set and report the scores."""
         trees = [tree for tree in dev if len(tree)]
         text = join_sentences(
             [surface_tokens(tree) for tree in trees], list(map(begins_paragraph, trees))
@@ -219,7 +241,7 @@ class Pipeline(ParserWrapper):
             raise InputError(f"{found}; expected a DependencyParser or a DependencyReranker")
 
     def __call__(self, text: str) -> Document:
-        """Return the parsed sentences of a text."""
+        """Parse a text."""
         if not isinstance(text, str):
             raise InputError(f"text is a {type(text).__name__}; expected a str")
         return Document(text, self.predict(text))
@@ -230,13 +252,14 @@ class Pipeline(ParserWrapper):
         *,
         fixed: Sequence[FixedHeads] | None = None,
     ) -> list[DepTree]:
-        """Parse a text, or sentences of words.
+        """Parse a text, or tokenized sentences.
 
         Parameters
         ----------
         sentences : str, or sequence of DepTree or list of str
+            A text, or tokenized sentences.
         fixed : sequence of mapping of int to int, optional
-            As in `DependencyParser.predict`.
+            Known heads for each sentence: the head of a word (0 is the root) by its position from 1.
         """
         found = self._split(sentences)
         return self._inner.predict(found, fixed=fixed)
@@ -248,7 +271,7 @@ class Pipeline(ParserWrapper):
         *,
         fixed: Sequence[FixedHeads] | None = None,
     ) -> list[list[Any]]:
-        """Return the `k` best trees of each sentence, the best first, each with its probability."""
+        """Return the `k`-best trees of each sentence, best first, with scores and probabilities."""
         found = self._split(sentences)
         return self._inner.kbest(found, k, fixed=fixed)
 
@@ -258,13 +281,13 @@ class Pipeline(ParserWrapper):
         *,
         fixed: Sequence[FixedHeads] | None = None,
     ) -> list[npt.NDArray[np.float64]]:
-        """Return the probabilities of the heads of all words, as `DependencyParser.marginals` does."""
+        """Return the marginal probabilities of all heads, as `DependencyParser.marginals` does."""
         found = self._split(sentences)
         return self._inner.marginals(found, fixed=fixed)
 
     @property
     def _inner(self) -> DependencyParser | DependencyReranker:
-        """The parser, with the threads of the pipeline."""
+        """The parser, with `n_jobs` of the pipeline."""
         self.check_is_fitted()
         return self.parser_ if self.n_jobs is None else self.parser_.using(n_jobs=self.n_jobs)
 
@@ -273,26 +296,29 @@ class Pipeline(ParserWrapper):
         if isinstance(sentences, str):
             return self.tokenizer_.split(sentences)
         if isinstance(sentences, list) and any(isinstance(each, str) and " " in each for each in sentences):
-            raise InputError("the sentences are a list of texts; expected one text, or lists of words")
+            raise InputError(
+                "the sentences are a list of texts; expected one text or lists of words; "
+                "call the pipeline on each text"
+            )
         return sentences
 
     def explain(self, trees: Any, *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
-        """Return why the best trees won, as `explain` of the parser or the reranker does."""
+        """Explain why the best trees were chosen, as `explain` of the parser or reranker does."""
         found = self._split(trees)
         return self._inner.explain(found, fixed=fixed)
 
     @property
     def explains(self) -> bool:  # type: ignore[override]
-        """Whether `explain` has reasons for a choice."""
+        """Whether `explain` is supported."""
         return self.parser_.explains
 
     @property
     def has_arc_reasons(self) -> bool:
-        """Whether `arc_reasons` has features to show."""
+        """Whether `arc_reasons` is supported."""
         return self.parser_.has_arc_reasons
 
     def arc_reasons(self, trees: Sequence[DepTree], *, n: int = 10) -> list[list[list[Any]]]:
-        """Return for the arc to each word of each tree the features that speak for it."""
+        """Return the `n` features that contribute most to each arc of each tree."""
         return self.parser_.arc_reasons(trees, n=n)
 
     @property
@@ -304,4 +330,4 @@ class Pipeline(ParserWrapper):
     def check_fitted_state(self) -> None:
         """Check that the parser has a tagger."""
         if self.parser_.own_tagger is None:
-            raise InputError("the parser of the pipeline has no tagger; expected one")
+            raise InputError("the parser of the pipeline has no tagger; expected tags='predicted'")

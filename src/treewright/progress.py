@@ -1,6 +1,6 @@
-"""The one progress channel: library code reports tasks and messages, and one listener hears them.
+"""Progress reporting: library code reports tasks and messages to one listener.
 
-Install a listener with `listening`. Without one, nothing is measured and nothing kept.
+Install a listener with `listening`. Without one, reporting costs nothing.
 """
 
 import math
@@ -16,31 +16,42 @@ from typing import NamedTuple, TextIO, TypeAlias, TypeVar
 Item = TypeVar("Item")
 
 EVERY = 0.1
-"""Seconds between two steps of a task that are told, at the least."""
+"""Minimum seconds between two reports of one task."""
 SENTENCES_AT_A_TIME = 200
-"""Over which compiled code runs before it is heard of again; well under a second of work."""
+"""Number of sentences that compiled code processes between two reports; well under a second of work."""
 
 
 class Step(NamedTuple):
-    """How far a task has come.
+    """Progress of a task.
 
     Attributes
     ----------
     task : int
-        A number that no other task has.
+        Unique number of the task.
     what : str
-        What is done.
+        Description of the task.
     done : int
+        Number of items done.
     total : int or None
-        None where the end is not known.
+        Number of items in all; None if unknown.
     unit : str
-        What is counted.
+        What the items are, in the plural.
     seconds : float
-        Since the task began.
+        Time since the task started.
     is_over : bool
-        Whether this is the last that is heard of the task.
+        Whether this is the last report of the task.
     before : int
-        How many had been done when it began.
+        Number of items that were already done when the task started.
+
+    See Also
+    --------
+    progress.listening : Receives steps.
+
+    Examples
+    --------
+    >>> step = tw.progress.Step(1, "parsing", 50, 200, "sentences", seconds=2.0, is_over=False)
+    >>> step.rate, step.seconds_left
+    (25.0, 6.0)
     """
 
     task: int
@@ -54,13 +65,13 @@ class Step(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """How many are done in a second; None before that can be told."""
+        """Items per second; None until it can be estimated."""
         n_new = self.done - self.before
         return n_new / self.seconds if n_new > 0 and self.seconds > 0 else None
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the rest takes at this rate; None where that cannot be told."""
+        """Estimated seconds until the end; None if unknown."""
         if self.rate is None or self.total is None:
             return None
         return max(0, self.total - self.done) / self.rate
@@ -72,8 +83,20 @@ class Message(NamedTuple):
     Attributes
     ----------
     text : str
+        The line.
     record : object
-        The numbers that the line describes, such as the `IterationReport` of a miner; None if there are none.
+        The figures that the line describes, such as the `IterationReport` of a miner; None if there are none.
+
+    See Also
+    --------
+    progress.report : Sends a message.
+    progress.listening : Receives messages.
+
+    Examples
+    --------
+    >>> with tw.progress.listening(print):
+    ...     tw.progress.report("epoch 1: 90.3")
+    Message(text='epoch 1: 90.3', record=None)
     """
 
     text: str
@@ -86,68 +109,133 @@ Filter: TypeAlias = Callable[[Message], Message | None]
 Clock: TypeAlias = Callable[[], float]
 
 
-class _Hearing(NamedTuple):
-    """A listener, how it wants to be told, and a lock, as it is told one thing at a time."""
+class _Subscription(NamedTuple):
+    """A listener with its settings, and a lock that serialises the calls."""
 
     listener: Listener
     every: float
     clock: Clock
+    has_tasks: bool
     lock: threading.RLock
 
 
 _numbers = count(1)
-_hearing: _Hearing | None = None
+_subscription: _Subscription | None = None
 _filters: ContextVar[tuple[Filter, ...]] = ContextVar("filters", default=())
 
 
 @contextmanager
-def listening(listener: Listener, *, every: float = EVERY, clock: Clock = time.monotonic) -> Iterator[None]:
-    """Let a listener hear all messages, and all tasks that begin meanwhile, in whatever thread.
+def listening(
+    listener: Listener, *, every: float = EVERY, clock: Clock = time.monotonic, has_tasks: bool = True
+) -> Iterator[None]:
+    """Send messages, and the progress of tasks started in this context, to a listener, from any thread.
 
     Parameters
     ----------
     listener : callable
-        Called with a `Message` for each log line, and with a `Step` when a task begins, as it goes on, and
-        when it is over; never twice at once.
+        Called with a `Message` for each log line, and with a `Step` when a task starts, progresses and ends.
+        Calls never overlap.
     every : float
-        Seconds between two calls for one task, at the least, but for the last one.
+        Minimum seconds between two calls for one task; the last call is always made.
     clock : callable
         Returns the time in seconds.
+    has_tasks : bool
+        Whether the listener receives tasks; if False, only messages.
+
+    See Also
+    --------
+    progress.messages_to : Only messages, as text.
+
+    Examples
+    --------
+    >>> steps = []
+    >>> with tw.progress.listening(steps.append):
+    ...     for _ in tw.progress.track(range(3), "counting", unit="numbers"):
+    ...         pass
+    >>> steps[-1].done, steps[-1].is_over
+    (3, True)
     """
-    global _hearing
-    before, _hearing = _hearing, _Hearing(listener, every, clock, threading.RLock())
+    global _subscription
+    before = _subscription
+    _subscription = _Subscription(listener, every, clock, has_tasks, threading.RLock())
     try:
         yield
     finally:
-        _hearing = before
+        _subscription = before
 
 
 def messages_to(callback: Callable[[str], None]) -> AbstractContextManager[None]:
-    """Call a function, such as `print`, with the text of each message, and let nobody hear of tasks."""
-    return listening(lambda event: callback(event.text) if isinstance(event, Message) else None)
+    """Call a function, such as `print`, with the text of each message; ignore tasks.
+
+    Parameters
+    ----------
+    callback : callable
+        Called with each line.
+
+    See Also
+    --------
+    progress.listening : Also reports the progress of tasks.
+
+    Examples
+    --------
+    >>> with tw.progress.messages_to(print):
+    ...     tw.progress.report("epoch 1: 90.3")
+    epoch 1: 90.3
+    """
+    return listening(
+        lambda event: callback(event.text) if isinstance(event, Message) else None, has_tasks=False
+    )
 
 
 def report(text: str, record: object = None) -> None:
-    """Send a log line to the listener, if there is one; parameters as of `Message`."""
+    """Send a log line to the listener, if there is one.
+
+    Parameters
+    ----------
+    text : str
+        The line.
+    record : object
+        The figures that the line describes; None if there are none.
+
+    See Also
+    --------
+    progress.messages_to : Receives log lines.
+
+    Examples
+    --------
+    >>> with tw.progress.messages_to(print):
+    ...     tw.progress.report("epoch 1: 90.3")
+    epoch 1: 90.3
+    """
     message = Message(text, record)
     for change in reversed(_filters.get()):
         changed = change(message)
         if changed is None:
             return
         message = changed
-    if (hearing := _hearing) is not None:
-        with hearing.lock:
-            hearing.listener(message)
+    if (subscription := _subscription) is not None:
+        with subscription.lock:
+            subscription.listener(message)
 
 
 @contextmanager
 def filtered(change: Filter) -> Iterator[None]:
-    """Change the messages that are reported in this context, and in the threads of `map_jobs` started in it.
+    """Filter the messages reported in this context, and in the threads that `map_jobs` starts in it.
 
     Parameters
     ----------
     change : callable
-        Given a message, returns the one to report instead, or None to drop it.
+        Takes a message and returns the one to report instead, or None to drop it.
+
+    See Also
+    --------
+    progress.silenced : Drops all messages.
+    progress.prefixed : Prefixes all messages.
+
+    Examples
+    --------
+    >>> with tw.progress.messages_to(print), tw.progress.filtered(lambda line: None):
+    ...     tw.progress.report("not printed")
     """
     token = _filters.set((*_filters.get(), change))
     try:
@@ -157,46 +245,93 @@ def filtered(change: Filter) -> Iterator[None]:
 
 
 def silenced() -> AbstractContextManager[None]:
-    """Drop all messages of this context, such as those of the models of folds. Tasks are still heard of."""
+    """Drop all messages of this context, such as those of fold models. Tasks are still reported.
+
+    See Also
+    --------
+    progress.filtered : Changes messages or drops some of them.
+
+    Examples
+    --------
+    >>> with tw.progress.messages_to(print), tw.progress.silenced():
+    ...     tw.progress.report("not printed")
+    """
     return filtered(lambda message: None)
 
 
 def prefixed(prefix: str) -> AbstractContextManager[None]:
-    """Put a prefix before all messages of this context."""
+    """Prefix all messages of this context.
+
+    Parameters
+    ----------
+    prefix : str
+        The prefix.
+
+    See Also
+    --------
+    progress.filtered : Changes messages in any way.
+
+    Examples
+    --------
+    >>> with tw.progress.messages_to(print), tw.progress.prefixed("fold 1: "):
+    ...     tw.progress.report("epoch 1")
+    fold 1: epoch 1
+    """
     return filtered(lambda message: message._replace(text=prefix + message.text))
 
 
 class Task:
-    """Some work that is counted as it is done, by one thread or by several."""
+    """A task whose progress one or several threads report. Start one with `progress.task`.
+
+    Parameters
+    ----------
+    what : str
+        Description of the task for users.
+    total : int or None
+        Number of items; None if unknown.
+    unit : str
+        What the items are, in the plural.
+    before : int
+        Number of items already done.
+
+    Attributes
+    ----------
+    done : int
+        Number of items done; not counted without a listener.
+
+    See Also
+    --------
+    progress.task : Starts a task and ends it.
+    progress.Step : A report of a task.
+
+    Examples
+    --------
+    >>> with tw.progress.task("parsing", total=10) as task:
+    ...     task.advance(5)
+    """
 
     def __init__(self, what: str, total: int | None, unit: str, before: int = 0) -> None:
         self._what, self._unit = what, unit
-        self._total, self._done, self._before = total, before, before
-        self._hearing = _hearing
+        self._total, self.done, self._before = total, before, before
+        self._subscription = _subscription if _subscription and _subscription.has_tasks else None
         self._lock = threading.Lock()
-        if self._hearing is not None:
+        if self._subscription is not None:
             self._number = next(_numbers)
-            self._begin = self._hearing.clock()
-            self._told = -math.inf
-            self._tell(self._hearing, self._begin)
+            self._begin = self._subscription.clock()
+            self._last_report = -math.inf
+            self._notify(self._subscription, self._begin)
 
     def advance(self, n: int = 1) -> None:
-        """Count so many more as done."""
-        if self._hearing is not None:
+        """Count `n` more items as done."""
+        if self._subscription is not None:
             with self._lock:
-                self._done += n
-            self._tell(self._hearing, self._hearing.clock())
-
-    def reach(self, done: int, total: int | None) -> None:
-        """Say how many are done, and of how many, if that is known."""
-        if self._hearing is not None:
-            self._done, self._total = done, total
-            self._tell(self._hearing, self._hearing.clock())
+                self.done += n
+            self._notify(self._subscription, self._subscription.clock())
 
     def slices(self, size: int, step: int = SENTENCES_AT_A_TIME) -> Iterator[slice]:
-        """Yield the slices of `step` items that make up a range, and count the items as they are done.
+        """Yield consecutive slices of `step` items, and count the items of each as done afterwards.
 
-        They are the same whether anybody listens or not.
+        The slices do not depend on whether there is a listener.
         """
         for begin in range(0, size, step):
             end = min(begin + step, size)
@@ -204,35 +339,44 @@ class Task:
             self.advance(end - begin)
 
     def end(self) -> None:
-        """Be heard of for the last time."""
-        if self._hearing is not None:
-            self._tell(self._hearing, self._hearing.clock(), is_over=True)
-            self._hearing = None
+        """Send the last report."""
+        if self._subscription is not None:
+            self._notify(self._subscription, self._subscription.clock(), is_over=True)
+            self._subscription = None
 
-    def _tell(self, hearing: _Hearing, now: float, *, is_over: bool = False) -> None:
-        """Let the listener hear of the task, unless it has heard of it a moment ago."""
-        if is_over or now - self._told >= hearing.every:
-            self._told = now
-            counts = (self._done, self._total, self._unit)
+    def _notify(self, subscription: _Subscription, now: float, *, is_over: bool = False) -> None:
+        """Report the progress, unless the last report is too recent."""
+        if is_over or now - self._last_report >= subscription.every:
+            self._last_report = now
+            counts = (self.done, self._total, self._unit)
             step = Step(self._number, self._what, *counts, now - self._begin, is_over, self._before)
-            with hearing.lock:
-                hearing.listener(step)
+            with subscription.lock:
+                subscription.listener(step)
 
 
 @contextmanager
 def task(what: str, *, total: int | None = None, unit: str = "sentences", before: int = 0) -> Iterator[Task]:
-    """Give a task to be advanced by whoever does the work; it is over at the end of the block.
+    """Start a task, which the body of the ``with`` statement advances; it ends with the block.
 
     Parameters
     ----------
     what : str
-        What is done, as a user would call it.
+        Description of the task for users.
     total : int, optional
-        How many there are to do, if that is known.
+        Number of items, if known.
     unit : str
-        What is counted, in the plural.
+        What the items are, in the plural.
     before : int
-        How many have been done already, such as the bytes of a file that goes on arriving.
+        Number of items already done, such as the bytes of a partial download.
+
+    See Also
+    --------
+    progress.track : Reports the progress of a loop.
+
+    Examples
+    --------
+    >>> with tw.progress.task("parsing", total=10) as progress:
+    ...     progress.advance(5)
     """
     begun = Task(what, total, unit, before)
     try:
@@ -244,11 +388,31 @@ def task(what: str, *, total: int | None = None, unit: str = "sentences", before
 def track(
     items: Iterable[Item], what: str, *, total: int | None = None, unit: str = "sentences"
 ) -> Iterator[Item]:
-    """Yield items, and tell how many have been dealt with; parameters as of `task`.
+    """Yield items and report how many are done.
 
-    An item counts as done when the next one is asked for. Where the items have a length, it is the total.
+    An item counts as done when the next one is requested.
+
+    Parameters
+    ----------
+    items : iterable
+        The items.
+    what : str
+        Description of the task for users.
+    total : int, optional
+        Number of items (by default their length, if they have one).
+    unit : str
+        What the items are, in the plural.
+
+    See Also
+    --------
+    progress.task : Reports progress without a loop.
+
+    Examples
+    --------
+    >>> [item for item in tw.progress.track("abc", "reading", unit="letters")]
+    ['a', 'b', 'c']
     """
-    if _hearing is None:
+    if _subscription is None or not _subscription.has_tasks:
         yield from items
         return
     if total is None and isinstance(items, Sized):
@@ -261,7 +425,20 @@ def track(
 
 @contextmanager
 def warnings_reported() -> Iterator[None]:
-    """Report warnings as messages, where they must not be printed."""
+    """Report warnings as messages instead of printing them.
+
+    See Also
+    --------
+    progress.messages_to : Receives messages.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with tw.progress.messages_to(print), tw.progress.warnings_reported():
+    ...     warnings.simplefilter("always")
+    ...     warnings.warn("no sentence has tags", stacklevel=1)
+    warning: no sentence has tags
+    """
 
     def show(
         message: Warning | str,

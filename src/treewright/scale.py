@@ -1,4 +1,4 @@
-"""How work is spread: over threads, or over the workers of a Dask cluster."""
+"""Parallel work: in threads, or on the workers of a Dask cluster."""
 
 import pickle
 import sys
@@ -18,30 +18,30 @@ from treewright.progress import task
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Client: TypeAlias = Any
-"""A `distributed.Client`, which the extra `cluster` brings."""
+"""A `distributed.Client`; install it with the extra `cluster`."""
 
 LARGE = 1 << 20
-"""Bytes of an item above which it goes to a worker by itself, not with the scheduler's list of jobs."""
-TIMES = 4
-"""How often a job is sent at the most, if it is lost with its worker."""
+"""Items of more bytes than this are sent directly to a worker, not through the scheduler."""
+MAX_ATTEMPTS = 4
+"""Maximum number of attempts for a job whose worker is lost."""
 PATIENCE = 60
-"""Seconds that a cluster without workers has to get one."""
-AHEAD, LEAST_AHEAD = 2, 8
-"""Jobs that are sent before results are waited for: for each thread of the cluster, and at the least."""
-SAME = ("treewright", "numpy", "numba")
-"""Packages of which workers must have the version that is here, so that results are the same."""
-SECONDS_DEAF = 0.2
-"""On some systems waiting cannot be interrupted, so there is none without an end."""
+"""Seconds to wait for the first worker of a cluster."""
+PENDING_PER_THREAD, MIN_PENDING = 2, 8
+"""Maximum number of pending jobs: per thread of the cluster, but at least the second number."""
+SAME_VERSION = ("treewright", "numpy", "numba")
+"""Packages that must have the same version on workers as here, so that results are the same."""
+WAIT_TIMEOUT = 0.2
+"""Timeout of each wait in seconds; on some systems Ctrl-C cannot interrupt a wait without a timeout."""
 BLAS_SOURCES = ("scipy.linalg", "torch")
-"""Modules that load a BLAS library of their own, when they are first imported."""
+"""Modules that load their own BLAS library when they are first imported."""
 
 
 class _OneBlasThread(ContextDecorator):
-    """Limits linear algebra to one thread, since sums of floats depend on how threads divide them.
+    """Limits linear algebra to one thread, since sums of floats depend on how threads split them.
 
-    A context manager and a decorator, for functions, not for generators. It can be nested, and entered by any
-    number of threads at a time. Most libraries have one setting for the whole process; it is restored when
-    the last thread leaves. OpenMP and PyTorch have one for each thread, which that thread restores.
+    Use it as a context manager, or as a decorator of functions (not of generators). It can be nested and
+    entered by several threads at once. Most libraries have one setting for the whole process; it is restored
+    when the last thread leaves. OpenMP and PyTorch have one setting per thread, which that thread restores.
     """
 
     def __init__(self) -> None:
@@ -61,8 +61,21 @@ class _OneBlasThread(ContextDecorator):
         if own.sources != sources:
             with self._lock:
                 self._n_inside += not depth
-                self._find_libraries(sources)
-                self._limit(own.n_threads)
+                if self._sources != sources:  # finding the libraries takes milliseconds
+                    from threadpoolctl import ThreadpoolController
+
+                    self._libraries = ThreadpoolController().lib_controllers
+                    self._sources = sources
+                # PyTorch first: it does not limit its BLAS if OpenMP is already limited.
+                torch: Any = sys.modules.get("torch")
+                found = [("torch", torch, own.n_threads)] if hasattr(torch, "set_num_threads") else []
+                for kind, before in (("openmp", own.n_threads), ("blas", self._n_threads)):
+                    found += [(one.filepath, one, before) for one in self._libraries if one.user_api == kind]
+                for name, library, before in found:
+                    n_threads = library.get_num_threads()
+                    if n_threads is not None and n_threads != 1:
+                        before.setdefault(name, (library, n_threads))
+                        _set_threads(library, 1)
             own.sources = sources
         own.depth = depth + 1
 
@@ -73,48 +86,14 @@ class _OneBlasThread(ContextDecorator):
             return
         with self._lock:
             self._n_inside -= 1
-            _restore_threads(own.n_threads)
-            if not self._n_inside:
-                _restore_threads(self._n_threads)
-
-    def _find_libraries(self, sources: tuple[bool, ...]) -> None:
-        """Look for libraries, which takes milliseconds, if there can be others than before."""
-        if self._sources == sources:
-            return
-        from threadpoolctl import ThreadpoolController
-
-        self._libraries = ThreadpoolController().lib_controllers
-        self._sources = sources
-
-    def _limit(self, own: dict[str, tuple[Any, int]]) -> None:
-        """Limit the libraries, and note what they had: `own` is what the current thread alone has."""
-        # PyTorch first: it would not limit its BLAS if it found that OpenMP is limited.
-        torch = sys.modules.get("torch")
-        if hasattr(torch, "set_num_threads"):
-            _limit_threads(torch, "torch", own)
-        for library in self._libraries:
-            if library.user_api == "openmp":
-                _limit_threads(library, library.filepath, own)
-        for library in self._libraries:
-            if library.user_api == "blas":
-                _limit_threads(library, library.filepath, self._n_threads)
-
-
-def _limit_threads(library: Any, name: str, before: dict[str, tuple[Any, int]]) -> None:  # noqa: ANN401
-    n_threads = library.get_num_threads()
-    if n_threads is not None and n_threads != 1:
-        before.setdefault(name, (library, n_threads))
-        _set_threads(library, 1)
-
-
-def _restore_threads(before: dict[str, tuple[Any, int]]) -> None:
-    for library, n_threads in before.values():
-        _set_threads(library, n_threads)
-    before.clear()
+            for before in (own.n_threads, {} if self._n_inside else self._n_threads):
+                for library, n_threads in before.values():
+                    _set_threads(library, n_threads)
+                before.clear()
 
 
 def _set_threads(library: Any, n_threads: int) -> None:  # noqa: ANN401
-    # threadpoolctl 3.8 ignores all threads but the first that sets a number, until that is cleared.
+    # threadpoolctl 3.8 ignores every thread but the first that sets a number, until that is cleared.
     clear = getattr(library, "clear_controlling_thread", None)
     if clear is None:
         library.set_num_threads(n_threads)
@@ -125,7 +104,7 @@ def _set_threads(library: Any, n_threads: int) -> None:  # noqa: ANN401
 
 
 one_blas_thread = _OneBlasThread()
-"""Used wherever dense linear algebra decides a result, so that it is the same with any number of threads."""
+"""Use it wherever dense linear algebra affects a result, so that the number of threads does not matter."""
 
 
 def map_jobs(
@@ -139,32 +118,32 @@ def map_jobs(
     count: Callable[[Item], int] = lambda item: 1,
     keep: Callable[[Item, Result], None] | None = None,
 ) -> list[Result]:
-    """Return the results of `function` for `items`, in their order.
+    """Return the results of `function` for `items`, in order.
 
-    In threads, compiled code runs side by side and shares its arrays. On a cluster, each worker has a copy of
-    the function and of all that it knows, and nobody sees what is changed there. An error ends the work and
-    comes out as it was raised, once no thread works on; Ctrl-C comes out at once. BLAS has one thread in each
-    job, wherever it is done.
+    Threads run compiled code in parallel and share its arrays. On a cluster, each worker has a copy of the
+    function and its data, and changes to that copy are lost. An error stops the work and is raised unchanged,
+    once all threads have stopped; Ctrl-C is raised at once. Each job uses one BLAS thread.
 
     Parameters
     ----------
     function : callable
-        With a client, it, the items and the results must be such that they can be pickled. Compiled functions
-        are then named in functions and methods of modules, not in those within others, with which they would
-        be pickled, to be compiled again by each worker.
+        With a client, the function, the items and the results must be picklable. Refer to compiled functions
+        only in functions and methods at module level: in nested ones they would be pickled too, and every
+        worker would compile them again.
     items : sequence
+        The arguments, one per job.
     n_jobs : int
-        How many threads work; with 1, all is done in the calling thread. With a client it does not matter.
+        Number of threads; with 1, all jobs run in the calling thread. Ignored with a client.
     client : distributed.Client, optional
-        The cluster that does the work.
+        Dask cluster that runs the jobs.
     what : str, optional
-        What is done, if it may take so long that somebody wants to hear of it (see `treewright.progress`).
+        Description of the task, if it may take long enough to report progress (see `treewright.progress`).
     unit : str
-        What is counted then.
+        What the progress counts, in the plural.
     count : callable
-        Returns how many of these are in an item.
+        Returns the number of these units in an item.
     keep : callable, optional
-        Called on this machine with each item and its result, as soon as that is there.
+        Called on this machine with each item and its result, as soon as the result is available.
     """
     if n_jobs != 1:
         check_integer("n_jobs", n_jobs, minimum=1)
@@ -187,15 +166,15 @@ def map_jobs(
 
 
 class AbandonedError(Exception):
-    """Work in a thread is no longer wanted, as other work that belongs to it has failed."""
+    """The work of a thread is cancelled, since another job of the same run has failed."""
 
 
 _failures: ContextVar[tuple[list[BaseException], ...]] = ContextVar("failures", default=())
-"""Errors of the work that the current thread has a share in, and of that which this is a part of."""
+"""Errors of the run that the current thread works for, and of the runs that contain it."""
 
 
 def check_wanted() -> None:
-    """Raise an `AbandonedError` if the current thread has a share in work that has failed."""
+    """Raise an `AbandonedError` if the run that the current thread works for has failed."""
     if any(_failures.get()):
         raise AbandonedError
 
@@ -217,12 +196,12 @@ def _map_in_threads(work: Callable[[Item], Result], items: Sequence[Item], n_thr
         finally:
             over.release()
 
-    # Daemons, as a program that is interrupted does not wait for them.
+    # Daemon threads: an interrupted program does not wait for them.
     for _ in range(n_threads):
         threading.Thread(target=copy_context().run, args=(serve,), daemon=True).start()
     try:
         for _ in range(n_threads):
-            while not over.acquire(timeout=SECONDS_DEAF):
+            while not over.acquire(timeout=WAIT_TIMEOUT):
                 pass
     except BaseException as interrupt:
         errors.append(interrupt)
@@ -250,15 +229,19 @@ def _map_remotely(
 def iter_jobs(
     function: Callable[[Item], Result], items: Iterable[Item], *, client: Client | None = None
 ) -> Iterator[Result]:
-    """Yield the results of `function` for `items`, in their order, whatever their number.
+    """Yield the results of `function` for `items`, in order, as a stream.
 
-    Items are taken, and results fetched, as they are needed: of a cluster no more than a few for each of its
-    threads are ahead. Without a client, one is done after the other.
+    Items are read and results fetched on demand: a cluster has only a few pending jobs per thread. Without a
+    client, the jobs run one after the other.
 
     Parameters
     ----------
-    function, items, client
-        As of `map_jobs`.
+    function : callable
+        As for `map_jobs`.
+    items : iterable
+        The arguments, one per job.
+    client : distributed.Client, optional
+        Dask cluster that runs the jobs.
     """
     if client is None:
         yield from map(one_blas_thread(function), items)
@@ -273,7 +256,7 @@ def iter_jobs(
 
 
 def map_slices(function: Callable[[slice], None], size: int, *, n_jobs: int) -> None:
-    """Call `function` with the slices into which the threads divide a range from 0 to `size`."""
+    """Split the range from 0 to `size` into one slice per thread, and call `function` with each."""
     step = max(1, -(-size // n_jobs))
     map_jobs(
         function, [slice(begin, min(begin + step, size)) for begin in range(0, size, step)], n_jobs=n_jobs
@@ -281,10 +264,9 @@ def map_slices(function: Callable[[slice], None], size: int, *, n_jobs: int) -> 
 
 
 class _Sent:
-    """A function that is sent to workers, pickled, and made anew by each of them when it is first called.
+    """A function, pickled to be sent to workers; each worker unpickles it on its first call.
 
-    Workers take it from each other, also while it is called and what it knows may change: they get what was
-    sent.
+    Workers also copy it from each other, even while a call may be changing its data. They get the original.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -301,14 +283,14 @@ class _Sent:
 
 
 def _call(function: Callable[[Any], Any], content: bytes) -> bytes:
-    """Do a job, on a worker, whose item and result are pickled: of these Dask would look into collections."""
+    """Run a job on a worker. Item and result are pickled, since Dask would search collections for tasks."""
     with one_blas_thread:
         return _pickle(function(pickle.loads(content)))
 
 
 @dataclass
 class _Job:
-    """A job that was sent, with the places to which its function and, if it is large, its item were sent."""
+    """A job that was sent, with the futures of its function and, if it is large, of its item."""
 
     number: int
     content: bytes
@@ -318,7 +300,7 @@ class _Job:
 
 
 class _Run(Generic[Result]):
-    """The jobs of one function on a cluster, which are sent again where workers are lost with them."""
+    """The jobs of one function on a cluster; a job is sent again if its worker is lost."""
 
     def __init__(self, client: Client, function: Callable[[Any], Result]) -> None:
         self._dask = require("distributed", "cluster")
@@ -335,7 +317,7 @@ class _Run(Generic[Result]):
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Cancel what nobody waits for any more."""
+        """Cancel the pending jobs."""
         self._completed.clear()
         if self._jobs and self._client.status == "running":
             self._client.cancel(list(self._jobs))
@@ -343,12 +325,12 @@ class _Run(Generic[Result]):
 
     @property
     def n_waiting(self) -> int:
-        """Jobs whose results have not been taken."""
+        """Number of jobs whose results have not been taken."""
         return self._n_sent - self._n_taken
 
     def count_ahead(self) -> int:
-        """Return how many jobs the cluster should have at a time; workers come and go."""
-        return max(LEAST_AHEAD, AHEAD * len(self._list_threads()))
+        """Return the maximum number of pending jobs, which changes as workers come and go."""
+        return max(MIN_PENDING, PENDING_PER_THREAD * len(self._list_threads()))
 
     def _list_threads(self) -> list[str]:
         """Return the worker of each thread of the cluster."""
@@ -357,25 +339,25 @@ class _Run(Generic[Result]):
         return [worker for worker, n in n_threads.items() for _ in range(n)]
 
     def _send_function(self) -> None:
-        """Send the function to a worker, and let the first jobs go to all in turn.
+        """Send the function to a worker, and assign the first jobs to all workers in turn.
 
-        Dask gives jobs to workers that have the function, until it has seen more than two for each thread.
+        Dask prefers workers that already have the function, until it has seen more than two jobs per thread.
         """
         self._function = self._scatter(self._content)
         self._turns = iter(self._list_threads() * 2)
 
     def send(self, item: object) -> None:
-        """Begin with an item."""
+        """Send the job of an item."""
         self._submit(_Job(self._n_sent, _pickle(item)))
         self._n_sent += 1
 
     def results(self) -> Iterator[tuple[int, Result]]:
-        """Yield the results of all jobs, each with its number, as they come."""
+        """Yield the number and result of each job, in order of completion."""
         for future in self._completed:
             yield from self._collect(future)
 
     def take(self) -> Result:
-        """Return the result of the first job whose result has not been taken."""
+        """Return the result of the earliest job that was not taken yet."""
         while True:
             if self._n_taken not in self._done:
                 future = next(self._completed)
@@ -390,7 +372,7 @@ class _Run(Generic[Result]):
                 return found[0][1]
 
     def _collect(self, future: Any) -> list[tuple[int, Result]]:  # noqa: ANN401
-        """Return a result with its number; nothing, if it is lost and must be made again."""
+        """Return a result with its number; an empty list if the job was lost and sent again."""
         job = self._jobs.pop(future)
         try:
             return [(job.number, pickle.loads(future.result()))]
@@ -400,9 +382,9 @@ class _Run(Generic[Result]):
         except self._dask.KilledWorker as error:
             raise ClusterError(_describe_loss(job.number, error.allowed_failures + 1)) from error
         except OSError as error:
-            if future.status == "error":  # an error of the function's own
+            if future.status == "error":  # raised by the function itself
                 raise
-            raise ClusterError(_describe_silence(self._client)) from error
+            raise ClusterError(_describe_disconnect(self._client)) from error
 
     def _submit(self, job: _Job) -> None:
         job.function, job.n_sent = self._function, job.n_sent + 1
@@ -417,32 +399,34 @@ class _Run(Generic[Result]):
 
     def _send_again(self, job: _Job) -> None:
         if self._client.status != "running":
-            raise ClusterError(_describe_silence(self._client))
-        if job.n_sent == TIMES:
+            raise ClusterError(_describe_disconnect(self._client))
+        if job.n_sent == MAX_ATTEMPTS:
             raise ClusterError(_describe_loss(job.number, job.n_sent))
         if job.function is self._function:
             self._send_function()
         self._submit(job)
 
     def _scatter(self, content: object) -> Any:  # noqa: ANN401
-        """Send something to one worker, from which others take it as they need it; return a name for it.
+        """Send data to one worker, from which the others copy it on demand; return its future.
 
-        Dask could send it to all at once, but would wait for ever for one that is lost meanwhile.
+        Dask could broadcast it, but would then wait forever for a worker that is lost meanwhile.
         """
-        for _ in range(TIMES):
+        for _ in range(MAX_ATTEMPTS):
             try:
-                # In a list, as Dask takes a collection apart.
+                # In a list, since Dask would split a collection.
                 [sent] = self._client.scatter([content], hash=False, timeout=PATIENCE)
                 return sent
             except TimeoutError as error:
                 address = _address(self._client)
                 raise ClusterError(
-                    f"{address} has no workers; expected at least one, as dask worker {address} starts it"
+                    f"{address} has no workers; expected at least one; start one with: dask worker {address}"
                 ) from error
-            except (OSError, KeyError):  # a worker has gone meanwhile, or all of them with the scheduler
+            except (OSError, KeyError):  # a worker was lost, or the scheduler with all of them
                 if self._client.status != "running":
-                    raise ClusterError(_describe_silence(self._client)) from None
-        raise ClusterError(f"the workers of {_address(self._client)} are lost; expected some that stay")
+                    raise ClusterError(_describe_disconnect(self._client)) from None
+        raise ClusterError(
+            f"the workers of {_address(self._client)} were lost; expected at least one; see their logs"
+        )
 
 
 def _pickle(value: object) -> bytes:
@@ -456,48 +440,50 @@ def _address(client: Client) -> str:
 
 @contextmanager
 def _connected(client: Client) -> Iterator[None]:
-    """Say what it means if a scheduler does not answer."""
+    """Raise `ClusterError` if the scheduler does not answer."""
     try:
         yield
     except OSError as error:
-        raise ClusterError(_describe_silence(client)) from error
+        raise ClusterError(_describe_disconnect(client)) from error
 
 
-def _describe_silence(client: Client) -> str:
-    return f"the connection to {_address(client)} is lost; expected a scheduler that stays until the end"
+def _describe_disconnect(client: Client) -> str:
+    return f"the connection to {_address(client)} is lost; check that the scheduler is still running"
 
 
 def _describe_loss(number: int, n_times: int) -> str:
     return (
-        f"job {number + 1} was lost with its worker, {n_times} in a row; expected workers that live: see "
-        "their logs, and give them more memory"
+        f"job {number + 1} was lost with its worker {n_times} times in a row; see the workers' logs, and "
+        "give them more memory"
     )
 
 
 _checked: WeakSet[Any] = WeakSet()
-"""Clients whose workers have been found to have the right versions."""
+"""Clients whose workers were checked to have the right versions."""
 
 
 def _check_client(client: Client, dask: Any) -> None:  # noqa: ANN401
-    """Check that a client can be worked with, and that its workers have the same versions as this machine."""
+    """Check that a client is usable, and that its workers have the same package versions as this machine."""
     if not isinstance(client, dask.Client):
         raise InputError(f"client is {type(client).__name__}; expected a distributed.Client")
     if client.asynchronous:
-        raise InputError("client is asynchronous; expected one that is not")
+        raise InputError("client is asynchronous; expected Client(..., asynchronous=False)")
     if client in _checked:
         return
     with _connected(client):
-        found = client.get_versions(packages=SAME)
+        found = client.get_versions(packages=SAME_VERSION)
     here = _versions(found["client"])
     for address, worker in found["workers"].items():
         for name, version in _versions(worker).items():
             if version != here[name]:
                 what = f"{name} {version}" if version else f"no {name}"
-                raise ClusterError(f"the worker {address} has {what}; expected {name} {here[name]}, as here")
+                raise ClusterError(
+                    f"worker {address} has {what}; expected {name} {here[name]}, as on this machine"
+                )
     if found["workers"]:
         _checked.add(client)
 
 
 def _versions(described: dict[str, Any]) -> dict[str, str | None]:
     python = ".".join(described["host"]["python"].split(".")[:2])
-    return {"python": python, **{name: described["packages"][name] for name in SAME}}
+    return {"python": python, **{name: described["packages"][name] for name in SAME_VERSION}}

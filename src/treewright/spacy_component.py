@@ -1,7 +1,7 @@
-"""The component "treewright" of spaCy, parsers and taggers in a pipeline, and the tokenizer of a `Pipeline`.
+"""The spaCy component "treewright" for parsers and taggers, and a spaCy tokenizer.
 
 spaCy finds both by their entry points: ``nlp.add_pipe("treewright", config={"model": "parser.tw"})``, and
-``{"nlp": {"tokenizer": {"@tokenizers": "treewright.Tokenizer.v1", "model": "en"}}}`` as config of
+``{"nlp": {"tokenizer": {"@tokenizers": "treewright.Tokenizer.v1", "model": "en"}}}`` as the config of
 ``spacy.blank``.
 """
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 FACTORY = "treewright"
 DEFAULTS = {"model": None, "k": 1, "confidences": False, "tags": "model"}
 MODEL_FILE = "model.tw"
-"""Where a pipeline on disk keeps the model, in the folder of the component."""
+"""File name of the model in the component's folder of a saved pipeline."""
 ARCS, CONSTITUENTS, TAGS = "dependencies", "constituents", "tags"
 COLUMNS = ("upos", "xpos", "feats")
 SPACE_TAG, SPACE_RELATION = "_SP", "dep"
-"""Of white space, as in pipelines of spaCy."""
+"""Annotation of whitespace tokens, as in spaCy's own pipelines."""
 
 ErrorHandler = Callable[[str, "TreewrightComponent", list["Doc"], Exception], None]
 
 
 class DocSentence(NamedTuple):
-    """A sentence of a Doc: all of its tokens, those that are words, and these as a tree without heads."""
+    """A sentence of a Doc: its span, its words (no whitespace tokens), and these as a tree without heads."""
 
     span: "Span"
     words: list["Token"]
@@ -51,25 +51,29 @@ class DocSentence(NamedTuple):
 
 
 class TreewrightComponent:
-    """A parser or tagger of treewright that annotates the Docs of spaCy.
+    """A spaCy component that annotates Docs with a treewright parser or tagger.
 
-    Sentences are those that an earlier pipe has found; a Doc without any is one sentence.
+    It uses the sentence boundaries of earlier components; a Doc without any is one sentence.
 
     Parameters
     ----------
     name : str
-        In the pipeline.
+        Name of the component in the pipeline.
     model : str, optional
-        A file of a `DependencyParser`, `DependencyReranker`, `ConstituentParser`, `LeftCornerParser`,
-        `SpanParser`, `ConstituentReranker` or `Tagger`, read when it is needed first. A model can also be set
-        later, as the attribute `model`, and comes with a pipeline that was saved.
+        Model file of a `DependencyParser`, `DependencyReranker`, `ConstituentParser`, `LeftCornerParser`,
+        `SpanParser`, `ConstituentReranker` or `Tagger`. It is loaded on first use. You can also set the
+        attribute `model` later. A saved pipeline includes its model.
     k : int
-        Trees a sentence in the extension `candidates`; with 1 there is no such list.
+        Number of k-best trees per sentence in the extension `candidates`; with 1, there is no such list.
     confidences : bool
         Whether to set the extension `confidence` of tokens.
     tags : {"model", "doc"}
-        Whether a model with a tagger of its own uses and writes its tags, or takes those of earlier pipes. A
-        model without one takes those in any case.
+        Whether a model with its own tagger predicts and writes tags, or uses those of earlier components. A
+        model without a tagger always uses the latter.
+
+    See Also
+    --------
+    SpacyTokenizer : The tokenizer of a pipeline, for spaCy.
     """
 
     def __init__(
@@ -94,41 +98,43 @@ class TreewrightComponent:
 
     @property
     def model(self) -> Any:  # noqa: ANN401
-        """The model, None as long as it was not read."""
-        # spaCy looks at this attribute of any component, so that reading the file must not begin here.
+        """The model; None until it is loaded."""
+        # spaCy reads this attribute of every component, so it must not load the file.
         return self._model
 
     @model.setter
     def model(self, model: Any) -> None:  # noqa: ANN401
         kind = getattr(model, "finds", None)
         if kind not in (ARCS, CONSTITUENTS, TAGS):
-            expected = "a tagger, a parser, or a reranker of one"
+            expected = "a tagger, a parser or a reranker"
             raise InputError(f"{self.name}: model is a {type(model).__name__}; expected {expected}")
         if kind != ARCS and self.confidences:
-            raise InputError(f"{self.name}: confidences are of arcs; expected a dependency parser for them")
+            raise InputError(
+                f"{self.name}: confidences is True for a model without arcs; expected a dependency parser"
+            )
         if kind == TAGS and (self.k > 1 or self.tags == "doc"):
             found = f"k is {self.k} and tags {self.tags!r}"
-            raise InputError(f"{self.name}: {found} for a Tagger, which only tags; expected 1 and 'model'")
+            raise InputError(f"{self.name}: {found} for a Tagger; expected k=1 and tags='model'")
         if kind != TAGS:
             own = self.tags == "model" and model.own_tagger is not None
             model = model.using(tags="predicted" if own else "gold")
         self._model = model
 
     def _ready(self) -> Any:  # noqa: ANN401
-        """Return the model, which is read from its file if that was not done yet."""
+        """Return the model; load it if necessary."""
         if self._model is None:
             self.model = self._load()
         return self._model
 
     def _load(self) -> Any:  # noqa: ANN401
         if self.path is None:
-            expected = f"config={{'model': path}}, or nlp.get_pipe({self.name!r}).model = a loaded one"
-            raise InputError(f"{self.name}: there is no model; expected {expected}")
+            expected = f"config={{'model': path}}, or nlp.get_pipe({self.name!r}).model = tw.load(path)"
+            raise InputError(f"{self.name}: no model was given; expected {expected}")
         try:
             return load(self.path)
         except OSError as error:
             found = f"model is {self.path!r}, which cannot be read ({error.strerror})"
-            raise InputError(f"{self.name}: {found}; expected a file of a model") from error
+            raise InputError(f"{self.name}: {found}; expected a model file") from error
 
     def initialize(
         self,
@@ -137,9 +143,9 @@ class TreewrightComponent:
         nlp: Any = None,  # noqa: ANN401
         model: str | None = None,
     ) -> None:
-        """Read the model, from the file that ``[initialize.components]`` of a config names, if it names one.
+        """Load the model, from the file given in ``[initialize.components]`` of the config, if there is one.
 
-        Nothing is learnt from examples.
+        The examples are not used.
         """
         if model is not None:
             self.path = model
@@ -152,21 +158,21 @@ class TreewrightComponent:
         return doc
 
     def pipe(self, stream: Iterable["Doc"], *, batch_size: int = 128) -> Iterator["Doc"]:
-        """Annotate Docs, some at a time."""
+        """Annotate a stream of Docs in batches."""
         for docs in require("spacy.util", "spacy").minibatch(stream, batch_size):
             try:
                 self._annotate(docs)
-            except Exception as error:  # spaCy lets its user decide
+            except Exception as error:  # the user's error handler decides
                 self._handle_error(self.name, self, docs, error)
             else:
                 yield from docs
 
     def set_error_handler(self, error_handler: ErrorHandler) -> None:
-        """Set what is called with Docs that cannot be annotated; as it is, errors are raised."""
+        """Set the function that handles errors; by default they are raised."""
         self._handle_error = error_handler
 
     def score(self, examples: Iterable["Example"]) -> dict[str, Any]:
-        """Compare annotated Docs with gold ones, as ``python -m spacy evaluate`` does."""
+        """Score annotated Docs against gold Docs, for ``python -m spacy evaluate``."""
         scorer = require("spacy.scorer", "spacy").Scorer
         whole = list(examples)
         if self._ready().finds == ARCS:
@@ -181,23 +187,23 @@ class TreewrightComponent:
         return found
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
-        """Return the model as it stands in a file; options are in the config of the pipeline."""
+        """Serialise the model; the options are part of the pipeline's config."""
         return _as_bytes(self._ready())
 
     def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> "TreewrightComponent":
-        """Take the model from what `to_bytes` has returned."""
+        """Load the model from the output of `to_bytes`."""
         self.model = _from_bytes(data)
         return self
 
     def to_disk(self, path: str | os.PathLike[str], *, exclude: Sequence[str] = ()) -> None:
-        """Write the model into a folder."""
+        """Save the model to a folder."""
         Path(path).mkdir(parents=True, exist_ok=True)
         self._ready().save(Path(path, MODEL_FILE))
 
     def from_disk(
         self, path: str | os.PathLike[str], *, exclude: Sequence[str] = ()
     ) -> "TreewrightComponent":
-        """Take the model from the folder that `to_disk` has written."""
+        """Load the model from a folder that `to_disk` wrote."""
         self.model = load(Path(path, MODEL_FILE))
         return self
 
@@ -216,7 +222,7 @@ class TreewrightComponent:
         return bool(self.model.finds == TAGS or self.model.uses_own_tagger)
 
     def _annotate(self, docs: Iterable["Doc"]) -> None:
-        """Annotate Docs, all of their sentences at once."""
+        """Annotate all sentences of some Docs in one batch."""
         docs = [doc for doc in docs if len(doc)]
         by_doc = [_list_sentences(doc) for doc in docs]
         whole = [sentence for sentences in by_doc for sentence in sentences if sentence.words]
@@ -234,7 +240,7 @@ class TreewrightComponent:
                 _tag_spaces(sentences)
 
     def _check_tags(self, sentences: Sequence[DocSentence]) -> None:
-        """Refuse words without the tags that the model was trained with."""
+        """Raise `InputError` if the words lack tags that the model needs."""
         kind = self.model.finds
         if kind == TAGS or not self.model.needs_tags:
             return
@@ -242,8 +248,8 @@ class TreewrightComponent:
         for sentence in sentences:
             if not any(getattr(word, column) for column in columns for word in sentence.words):
                 raise InputError(
-                    f"{self.name}: {quote(sentence.span.text)} has no tags; expected a pipe before this one "
-                    "that sets them, or a model with a tagger of its own (tags='predicted' in training)"
+                    f"{self.name}: {quote(sentence.span.text)} has no tags; expected a tagger before "
+                    "this component, or a model trained with tags='predicted'"
                 )
 
     def _write_arcs(self, whole: Sequence[DocSentence], by_doc: Sequence[Sequence[DocSentence]]) -> None:
@@ -285,13 +291,13 @@ class TreewrightComponent:
                     word.tag_ = tag
 
     def _write_tags(self, sentence: DocSentence, tree: DepTree) -> None:
-        """Write tags, features and lemmas, where the tagger has learnt them, that spaCy can hold."""
+        """Write the tags, features and lemmas that the tagger predicts and spaCy can represent."""
         labels = self.model.own_tagger.labels_
         has_upos, has_xpos, has_feats = (
             any(getattr(label, column) != "_" for label in labels) for column in COLUMNS
         )
         universal = require("spacy.parts_of_speech", "spacy").IDS
-        words: list[Any] = sentence.words  # their stubs have no set_morph
+        words: list[Any] = sentence.words  # spaCy's stubs lack set_morph
         for number, word in enumerate(words):
             if has_upos and tree.upos[number] in universal:
                 word.pos_ = tree.upos[number]
@@ -311,7 +317,7 @@ def make_component(
     confidences: bool,
     tags: str,
 ) -> TreewrightComponent:
-    """Make the component; spaCy calls this with the config of a pipe."""
+    """Make the component; spaCy calls this function with the config."""
     return TreewrightComponent(name, model=model, k=k, confidences=confidences, tags=tags)
 
 
@@ -324,15 +330,21 @@ require("spacy.language", "spacy").Language.factory(
 
 
 class SpacyTokenizer:
-    """The tokenizer of a `Pipeline` in the place of spaCy's; it also says where sentences begin.
+    """A spaCy tokenizer that uses the one of a `Pipeline`, and also sets sentence boundaries.
 
-    Words of a multiword token are tokens where they make up its text, as in *do* + *n't*; else it is one.
+    The words of a multiword token become separate tokens if they concatenate to its text, as *do* + *n't*.
+    Otherwise the multiword token is one token.
 
     Parameters
     ----------
     vocab : spacy.vocab.Vocab
+        Vocabulary of the spaCy pipeline.
     model : str
-        A file of a `Pipeline` or `Tokenizer`, or the name of one in the package.
+        File of a `Pipeline` or `Tokenizer`, or the name of a pipeline in the package, such as ``"en"``.
+
+    See Also
+    --------
+    TreewrightComponent : The parser of a pipeline, for spaCy.
     """
 
     def __init__(self, vocab: Any, model: str) -> None:  # noqa: ANN401
@@ -340,7 +352,7 @@ class SpacyTokenizer:
         self._tokenizer = _find_tokenizer(model, load(model))
 
     def __call__(self, text: str) -> "Doc":
-        """Split a text into tokens."""
+        """Tokenize a text."""
         words: list[str] = []
         starts: list[bool] = []
         for tree in self._tokenizer.split(text):
@@ -350,7 +362,7 @@ class SpacyTokenizer:
         tokens, spaces = require("spacy.util", "spacy").get_words_and_spaces(words, text)
         is_start = iter(starts)
         sent_starts = [not token.isspace() and next(is_start) for token in tokens]
-        if sent_starts and not sent_starts[0]:  # white space before the first word belongs to its sentence
+        if sent_starts and not sent_starts[0]:  # leading whitespace belongs to the first sentence
             sent_starts[sent_starts.index(True) if True in sent_starts else 0] = False
             sent_starts[0] = True
         kind = require("spacy.tokens", "spacy").Doc
@@ -358,45 +370,45 @@ class SpacyTokenizer:
         return doc
 
     def to_bytes(self, **options: Any) -> bytes:  # noqa: ANN401
-        """Return the tokenizer as it stands in a file."""
+        """Serialise the tokenizer."""
         return _as_bytes(self._tokenizer)
 
     def from_bytes(self, data: bytes, **options: Any) -> "SpacyTokenizer":  # noqa: ANN401
-        """Take the tokenizer from what `to_bytes` has returned."""
+        """Load the tokenizer from the output of `to_bytes`."""
         self._tokenizer = _from_bytes(data)
         return self
 
     def to_disk(self, path: str | os.PathLike[str], **options: Any) -> None:  # noqa: ANN401
-        """Write the tokenizer to a file."""
+        """Save the tokenizer to a file."""
         self._tokenizer.save(path)
 
     def from_disk(self, path: str | os.PathLike[str], **options: Any) -> "SpacyTokenizer":  # noqa: ANN401
-        """Take the tokenizer from the file that `to_disk` has written."""
+        """Load the tokenizer from a file that `to_disk` wrote."""
         self._tokenizer = load(path)
         return self
 
 
 def _as_bytes(model: Model) -> bytes:
-    """Return a model as it stands in a file."""
+    """Serialise a model."""
     with TemporaryDirectory() as folder:
         model.save(Path(folder, MODEL_FILE))
         return Path(folder, MODEL_FILE).read_bytes()
 
 
 def _from_bytes(data: bytes) -> Any:  # noqa: ANN401
-    """Return the model of a file."""
+    """Deserialise a model."""
     with TemporaryDirectory() as folder:
         Path(folder, MODEL_FILE).write_bytes(data)
         return load(Path(folder, MODEL_FILE))
 
 
 def make_tokenizer(model: str) -> Callable[[Any], SpacyTokenizer]:
-    """Return what makes the tokenizer of a pipeline; spaCy calls this with the config of it."""
+    """Return a factory of the tokenizer; spaCy calls this function with the config."""
     return lambda nlp: SpacyTokenizer(nlp.vocab, model)
 
 
 def _find_tokenizer(path: str, model: Any) -> Tokenizer:  # noqa: ANN401
-    """Return a model that is a tokenizer, or the tokenizer inside one."""
+    """Return `model` if it is a tokenizer, or else its tokenizer."""
     found = model if isinstance(model, Tokenizer) else getattr(model, "own_tokenizer", None)
     if found is None:
         raise InputError(f"{path} is a {type(model).__name__}; expected a Pipeline or a Tokenizer")
@@ -404,7 +416,7 @@ def _find_tokenizer(path: str, model: Any) -> Tokenizer:  # noqa: ANN401
 
 
 def _surface_words(tree: DepTree, text: str) -> list[str]:
-    """Return the words of a sentence as they stand in its text."""
+    """Return the tokens of a sentence as they appear in the text."""
     words: list[str] = []
     begun = {token.start: token for token in tree.multiword_tokens()}
     at = 0
@@ -419,7 +431,7 @@ def _surface_words(tree: DepTree, text: str) -> list[str]:
 
 
 def _token_range(misc: str) -> slice:
-    """Return where a token stands in the text."""
+    """Return the character range of a token."""
     found = next(each for each in misc.split("|") if each.startswith("TokenRange="))
     begin, end = found.removeprefix("TokenRange=").split(":")
     return slice(int(begin), int(end))
@@ -430,7 +442,7 @@ def _raise(name: str, component: TreewrightComponent, docs: list["Doc"], error: 
 
 
 def _list_sentences(doc: "Doc") -> list[DocSentence]:
-    """Return the sentences of a Doc, which is one of them if nothing was said about it."""
+    """Return the sentences of a Doc; without sentence boundaries, the Doc is one sentence."""
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     by_words = [(span, list_words(span)) for span in spans]
     return [DocSentence(span, words, read_tokens(words)) for span, words in by_words]
@@ -441,8 +453,8 @@ def _key(sentence: DocSentence) -> tuple[int, int]:
 
 
 def _write_heads(sentences: Sequence[DocSentence], trees: Sequence[DepTree | None]) -> None:
-    """Give a Doc the heads and relations of the trees of its sentences, None for those without words."""
-    doc: Any = sentences[0].span.doc  # its stubs know no arrays of numpy
+    """Write the heads and relations of trees to a Doc; the tree of a sentence without words is None."""
+    doc: Any = sentences[0].span.doc  # spaCy's stubs do not accept NumPy arrays
     heads = np.arange(len(doc), dtype=np.int64)
     relations = ["ROOT"] * len(doc)
     for sentence, tree in zip(sentences, trees, strict=True):
@@ -458,9 +470,9 @@ def _write_heads(sentences: Sequence[DocSentence], trees: Sequence[DepTree | Non
 def _place_words(
     places: Sequence[int], tree: DepTree, heads: npt.NDArray[np.int64], relations: list[str]
 ) -> None:
-    """Put the arcs of a tree where its words stand in the Doc.
+    """Write the arcs of a tree at the token positions of its words.
 
-    A sentence of spaCy has one root: further ones hang on the first, and keep their relation.
+    A spaCy sentence has one root: further roots are attached to the first, and keep their relation.
     """
     root = places[tree.heads.tolist().index(0)]
     for place, head, relation in zip(places, tree.heads.tolist(), tree.deprels, strict=True):
@@ -469,7 +481,7 @@ def _place_words(
 
 
 def _place_spaces(sentence: DocSentence, heads: npt.NDArray[np.int64], relations: list[str]) -> None:
-    """Hang white space on the word before, or on the first word; without words, on the first token."""
+    """Attach whitespace to the preceding word, or to the first word; without words, to the first token."""
     before = sentence.words[0].i if sentence.words else sentence.span.start
     words = {word.i for word in sentence.words}
     for place in range(sentence.span.start, sentence.span.end):
@@ -480,7 +492,7 @@ def _place_spaces(sentence: DocSentence, heads: npt.NDArray[np.int64], relations
 
 
 def _tag_spaces(sentences: Sequence[DocSentence]) -> None:
-    """Tag white space as pipelines of spaCy do."""
+    """Tag whitespace as spaCy's own pipelines do."""
     for sentence in sentences:
         for token in sentence.span:
             if token.text.isspace():
@@ -488,12 +500,12 @@ def _tag_spaces(sentences: Sequence[DocSentence]) -> None:
 
 
 def _flatten(tree: ConstTree) -> tuple[list[str], list[int]]:
-    """Return a tree as values that a Doc can be saved with."""
+    """Return a tree as plain values, which are saved with the Doc."""
     return list(tree.labels), [len(children) for children in tree.child_positions()]
 
 
 def _joined(word: str) -> str:
-    """Return a word as a leaf, which holds no white space."""
+    """Return a word without whitespace, as a leaf of a tree."""
     return "_".join(word.split())
 
 
@@ -502,12 +514,12 @@ def _blank(tag: str) -> str:
 
 
 def _relation_of(token: "Token", attribute: str) -> str:
-    """Return a relation as spaCy's scorer compares it."""
+    """Return a relation in lower case, as spaCy's scorer compares it."""
     return str(token.dep_).lower()
 
 
 def list_candidates(span: "Span") -> "list[Candidate] | list[Parse]":
-    """Return the best trees of a sentence, the best first; none if the component made no list of it."""
+    """Return the k-best trees of a sentence, best first; an empty list if the component has set none."""
     from treewright.parsing.constituent.parser import Parse
     from treewright.parsing.dependency.parser import Candidate
 
@@ -525,18 +537,18 @@ def list_candidates(span: "Span") -> "list[Candidate] | list[Parse]":
 
 
 def list_all_candidates(doc: "Doc") -> "list[list[Candidate] | list[Parse]]":
-    """Return the best trees of each sentence of a Doc."""
+    """Return the k-best trees of each sentence of a Doc."""
     return [list_candidates(span) for span in doc.sents] if doc.has_annotation("SENT_START") else []
 
 
 def best_constituents(span: "Span") -> ConstTree | None:
-    """Return the best tree of constituents of a sentence, None where there is none."""
+    """Return the best constituency tree of a sentence; None if there is none."""
     kept = (span._.treewright or {}).get("constituents")
     return ConstTree.from_child_counts(*kept[0][:2]) if kept else None
 
 
 def _set_extensions() -> None:
-    """Register the extensions, unless that was done; another's of the same name are an error."""
+    """Register the extension attributes once; raise `InputError` if another package uses the names."""
     tokens = require("spacy.tokens", "spacy")
     wanted = [
         (tokens.Token, "confidence", None),
@@ -549,5 +561,5 @@ def _set_extensions() -> None:
         if not owner.has_extension(name):
             owner.set_extension(name, **({"getter": getter} if getter else {"default": None}))
         elif owner.get_extension(name)[2] is not getter:
-            found = f"{owner.__name__}._.{name} is an extension of another"
-            raise InputError(f"{found}; expected none of that name before treewright is added")
+            found = f"{owner.__name__}._.{name} is already an extension of another package"
+            raise InputError(f"{found}; expected a free name; remove that extension first")

@@ -8,7 +8,7 @@ from treewright.annotation.sentences import check_tags, list_sentences, read_tre
 from treewright.errors import InputError
 
 EACH = "a tree, a list of words or a list of (word, tag) pairs"
-TEXT = "and a Reader reads words (a Pipeline reads text)"
+TEXT = "but a Reader reads words (a Pipeline reads text)"
 WORD = "a word or a tuple (word, tag)"
 LIST = f"a list of sentences, each {EACH}"
 TREE = tw.DepTree(["The", "cat"], upos=["DET", "NOUN"], xpos=["DT", "NN"])
@@ -16,6 +16,11 @@ TREE = tw.DepTree(["The", "cat"], upos=["DET", "NOUN"], xpos=["DT", "NN"])
 
 class Reader:
     """Stands for a model."""
+
+    known_tags = ("DET", "NOUN")
+
+    def __init__(self, tag_column="upos"):
+        self.tag_column = tag_column
 
 
 def refusal(function, *arguments, **options):
@@ -152,10 +157,10 @@ def test_anything_becomes_trees_or_is_refused_in_one_line(junk):
 
 def check(sentences, **options):
     trees = read_trees(sentences, Reader())
-    check_tags(sentences, trees, Reader(), known=["DET", "NOUN"], **options)
+    check_tags(sentences, trees, Reader(**options))
 
 
-NEED = "and this Reader needs tags; expected (word, tag) pairs, trees with tags, or a model trained with"
+NEED = "but this Reader needs tags; expected (word, tag) pairs, trees with tags, or a model trained with"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +175,7 @@ NEED = "and this Reader needs tags; expected (word, tag) pairs, trees with tags,
         ([tw.DepTree([]), tw.DepTree(["a"])], f"sentence 2 has no tags, {NEED} tags='predicted'"),
         (
             [[("The", "DT"), ("cat", "NN")]],
-            "sentence 1 has 'DT' for a tag, and none that this Reader was trained with; "
+            "sentence 1 has the tag 'DT', and no tag that this Reader was trained with; "
             "expected UPOS tags: DET, NOUN, ...",
         ),
     ],

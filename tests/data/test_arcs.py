@@ -174,10 +174,12 @@ def test_only_as_many_tags_are_numbered_as_there_is_room_for():
 
 
 def test_a_misspelt_template_is_named():
-    with pytest.raises(InputError, match=r"'h.word x.word'; expected some of h.word m.word, h.tag m.tag"):
+    with pytest.raises(
+        InputError, match=r"'h.word x.word'; expected one or more of h.word m.word, h.tag m.tag"
+    ):
         ArcEncoder(Vocabulary([]), Vocabulary([]), templates=["h.word m.word", "h.word x.word"])
 
 
 def test_there_must_be_templates():
-    with pytest.raises(InputError, match=r"nothing.*; expected some of"):
+    with pytest.raises(InputError, match=r"nothing.*; expected one or more of"):
         ArcEncoder(Vocabulary([]), Vocabulary([]), templates=[])

@@ -145,25 +145,28 @@ def test_brackets_read_nesting_20000_deep(separator):
         ("(N a)\n(\n)", "3: an empty bracket '()'; expected a label"),
         ("(()", "1: an empty bracket '()'; expected a label"),
         ("(S ())", "1: an empty bracket '()'; expected a label"),
-        ("(NP)", "1: (NP) with nothing in it; expected a word or a bracket"),
-        ("(S\n(NP))", "2: (NP) with nothing in it; expected a word or a bracket"),
-        ("(S (N a) (NP))", "1: (NP) with nothing in it; expected a word or a bracket"),
-        (")", "1: a ')' too many; expected '(' or the end"),
-        ("(N a)\n)", "2: a ')' too many; expected '(' or the end"),
-        ("(N a))", "1: a ')' too many; expected '(' or the end"),
+        ("(NP)", "1: an empty constituent (NP); expected a word or a bracket"),
+        ("(S\n(NP))", "2: an empty constituent (NP); expected a word or a bracket"),
+        ("(S (N a) (NP))", "1: an empty constituent (NP); expected a word or a bracket"),
+        (")", "1: an unmatched ')'; expected '(' or the end"),
+        ("(N a)\n)", "2: an unmatched ')'; expected '(' or the end"),
+        ("(N a))", "1: an unmatched ')'; expected '(' or the end"),
         ("word", "1: 'word' outside brackets; expected '('"),
         ("(N a)\n\nword (N b)", "3: 'word' outside brackets; expected '('"),
         ("(S ((N a)))", "1: a bracket without a label inside a tree; expected a label"),
         ("(((S (N a))))", "1: a bracket without a label inside a tree; expected a label"),
-        ("(", "1: the end of the input inside the tree that begins in line 1; expected 1 more ')'"),
-        ("( (", "1: the end of the input inside the tree that begins in line 1; expected 2 more ')'"),
-        ("(S", "1: the end of the input inside the tree that begins in line 1; expected 1 more ')'"),
+        ("(", "1: end of input inside the tree that begins in line 1; expected 1 more ')'"),
+        ("( (", "1: end of input inside the tree that begins in line 1; expected 2 more ')'"),
+        ("(S", "1: end of input inside the tree that begins in line 1; expected 1 more ')'"),
         (
             "(N a)\n(S\n(N b)\n",
-            "3: the end of the input inside the tree that begins in line 2; expected 1 more ')'",
+            "3: end of input inside the tree that begins in line 2; expected 1 more ')'",
         ),
-        ("( (S (N a))", "1: the end of the input inside the tree that begins in line 1; expected 1 more ')'"),
-        ("(N a)\n(S (-NONE- *))", "2: a tree of traces alone; expected words, or traces=True"),
+        ("( (S (N a))", "1: end of input inside the tree that begins in line 1; expected 1 more ')'"),
+        (
+            "(N a)\n(S (-NONE- *))",
+            "2: a tree with traces only; expected at least one word; use traces=True to keep traces",
+        ),
     ],
 )
 def test_brackets_out_of_balance_are_rejected_and_the_line_named(content, message):
@@ -175,7 +178,7 @@ def test_brackets_error_names_the_file(tmp_path, monkeypatch):
     (tmp_path / "dev.mrg").write_text("(N a)\n(NP)\n")
     with pytest.raises(FormatError) as caught:
         tw.read_brackets("dev.mrg")
-    assert str(caught.value) == "dev.mrg:2: (NP) with nothing in it; expected a word or a bracket"
+    assert str(caught.value) == "dev.mrg:2: an empty constituent (NP); expected a word or a bracket"
 
 
 def test_brackets_never_closed_are_counted_however_deep():
@@ -187,7 +190,7 @@ def test_brackets_never_closed_are_counted_however_deep():
     [
         (b"\xff", "<stream>:2: byte 0xff at byte 4; expected UTF-8"),
         (b"\0", "<stream>:2: a NUL byte, as in binary files and UTF-16; expected UTF-8"),
-        (b"\r", r"<stream>:2: a carriage return inside a line; expected lines that end in \n or \r\n"),
+        (b"\r", r"<stream>:2: a carriage return within a line; expected lines that end in \n or \r\n"),
     ],
 )
 def test_brackets_reject_damaged_text(damage, message):
@@ -219,8 +222,8 @@ def test_parse_unescapes_when_asked():
         ("(N a) (N b)", "1: 2 trees; expected one"),
         ("(N a)\n(N b)\n(N c)", "3: 3 trees; expected one"),
         ("word", "1: 'word' outside brackets; expected '('"),
-        ("(N a) (S", "1: the end of the input inside the tree that begins in line 1; expected 1 more ')'"),
-        ("(S\n(NP))", "2: (NP) with nothing in it; expected a word or a bracket"),
+        ("(N a) (S", "1: end of input inside the tree that begins in line 1; expected 1 more ')'"),
+        ("(S\n(NP))", "2: an empty constituent (NP); expected a word or a bracket"),
         ("(S\n(N a\0))", "2: a NUL character; expected text"),
     ],
 )
@@ -245,7 +248,7 @@ def test_brackets_come_from_an_open_file(tmp_path):
 
 def test_brackets_truncated_gzip_is_an_error(tmp_path):
     (tmp_path / "x").write_bytes(gzip.compress(PENN.encode())[:-8])
-    with pytest.raises(FormatError, match="gzip data are damaged"):
+    with pytest.raises(FormatError, match="corrupt or truncated gzip data"):
         tw.read_brackets(tmp_path / "x")
 
 
@@ -316,7 +319,7 @@ def test_brackets_failing_in_the_middle_leave_the_old_file(tmp_path):
 def test_brackets_cannot_hold_a_lone_word(tmp_path):
     with pytest.raises(InputError) as caught:
         tw.write_brackets([ConstTree("dog")], tmp_path / "x.mrg")
-    assert str(caught.value) == "the tree is the lone word 'dog'; expected a bracket"
+    assert str(caught.value) == "the tree is the single word 'dog'; expected a bracket"
     assert os.listdir(tmp_path) == []
 
 

@@ -93,7 +93,7 @@ def test_samples_without_a_conjunction_have_parts_that_do_not_tell_their_label(p
 
 
 def test_orders_whose_parts_would_give_labels_away_are_refused():
-    with pytest.raises(InputError, match=r"orders is \(3, 3\); expected more conjunctions, or shorter ones"):
+    with pytest.raises(InputError, match=r"orders is \(3, 3\); expected more or shorter conjunctions"):
         make_conjunctions(4000, orders=(3, 3))
 
 
@@ -127,7 +127,7 @@ def test_other_seed_other_samples():
     [
         ({"n_features": 39}, "n_features is 39; expected at least 40, the sum of orders"),
         ({"n_features": 50, "n_active": 51}, "n_active is 51; expected at most 50, n_features"),
-        ({"orders": (3,)}, "orders has length 1; expected at least 2, one for each label"),
+        ({"orders": (3,)}, "orders has 1 values; expected at least 2, one for each label"),
         ({"orders": (3, 0)}, "an order is 0; expected an integer of at least 1"),
         ({"orders": (3, 17)}, "an order is 17; expected at most 16"),
         ({"coverage": 1.5}, "coverage is 1.5; expected a number from 0 to 1"),
@@ -136,7 +136,7 @@ def test_other_seed_other_samples():
         ({"n_samples": 0}, "n_samples is 0; expected an integer of at least 1"),
         (
             {"n_samples": 10},
-            "n_samples is 10 and coverage 0.85; expected more of either, for a conjunction of order 4 "
+            "n_samples is 10 and coverage 0.85; expected larger values, since a conjunction of order 4 "
             "would never be complete",
         ),
     ],

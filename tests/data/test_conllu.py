@@ -283,7 +283,7 @@ def test_conllu_rejects_spaces_for_tabs():
 
 @pytest.mark.parametrize("declared", ["", "FORM ID", "ID LEMMA", "ID FORM FORM"])
 def test_conllu_plus_rejects_columns_without_id_and_form(declared):
-    expected = "distinct column names, ID first and FORM among them"
+    expected = "distinct column names, with ID first, and FORM"
     message = f"<stream>:1: global.columns is {declared!r}; expected {expected}"
     assert error_of(f"# global.columns = {declared}\n1\ta\n") == message
 
@@ -402,7 +402,7 @@ def test_conllu_rejects_a_comment_inside_a_sentence():
 
 @pytest.mark.parametrize("blank", [" ", "\t", "\u00a0", " \t "])
 def test_conllu_rejects_a_line_of_white_space(blank):
-    message = "<stream>:2: a line of white space; expected an empty line or a token line"
+    message = "<stream>:2: a line of whitespace; expected an empty line or a token line"
     assert error_of(line("1") + f"\n{blank}\n" + line("1")) == message
 
 
@@ -411,7 +411,7 @@ def test_conllu_rejects_a_line_of_white_space(blank):
     [
         (b"\xff", "<stream>:2: byte 0xff at byte 1; expected UTF-8"),
         (b"\0", "<stream>:2: a NUL byte, as in binary files and UTF-16; expected UTF-8"),
-        (b"\r1", r"<stream>:2: a carriage return inside a line; expected lines that end in \n or \r\n"),
+        (b"\r1", r"<stream>:2: a carriage return within a line; expected lines that end in \n or \r\n"),
     ],
 )
 def test_conllu_rejects_damaged_text(damage, message):
@@ -446,7 +446,7 @@ def test_conllu_streams_from_gzip_under_any_name(tmp_path):
 
 def test_conllu_truncated_gzip_is_an_error_and_no_short_list(tmp_path):
     (tmp_path / "x.gz").write_bytes(gzip.compress(RICH.encode())[:-8])
-    with pytest.raises(FormatError, match="gzip data are damaged"):
+    with pytest.raises(FormatError, match="corrupt or truncated gzip data"):
         tw.read_conllu(tmp_path / "x.gz")
 
 
@@ -537,14 +537,20 @@ def test_conllx_and_conll2009_leave_out_what_they_cannot_hold(tmp_path, layout):
         (DepTree(["a\tb"]), r"'1\ta\tb\t_\t_\t_\t_\t_\t_\t_\t_' has 11 columns; expected 10"),
         (
             DepTree(["a\nb"]),
-            r"'1\ta\nb\t_\t_\t_\t_\t_\t_\t_\t_' has a line end or NUL in it; expected neither",
+            r"'1\ta\nb\t_\t_\t_\t_\t_\t_\t_\t_' contains a line break or NUL; expected neither",
         ),
-        (DepTree(["a\r"]), r"'1\ta\r\t_\t_\t_\t_\t_\t_\t_\t_' has a line end or NUL in it; expected neither"),
-        (DepTree(["\0"]), r"'1\t\x00\t_\t_\t_\t_\t_\t_\t_\t_' has a line end or NUL in it; expected neither"),
+        (
+            DepTree(["a\r"]),
+            r"'1\ta\r\t_\t_\t_\t_\t_\t_\t_\t_' contains a line break or NUL; expected neither",
+        ),
+        (
+            DepTree(["\0"]),
+            r"'1\t\x00\t_\t_\t_\t_\t_\t_\t_\t_' contains a line break or NUL; expected neither",
+        ),
         (DepTree(["a"], comments=["c"]), "comment 'c'; expected a leading '#'"),
-        (DepTree(["a"], comments=["# c\n"]), r"'# c\n' has a line end or NUL in it; expected neither"),
+        (DepTree(["a"], comments=["# c\n"]), r"'# c\n' contains a line break or NUL; expected neither"),
         (DepTree(["a"], extra_lines=[ExtraLine(0, "0.1\t_")]), r"'0.1\t_' has 2 columns; expected 10"),
-        (DepTree([]), "a sentence has no words; expected at least one to write"),
+        (DepTree([]), "a sentence has no words; expected at least one"),
     ],
 )
 def test_conllu_refuses_to_write_what_could_not_be_read_back(tmp_path, tree, message):

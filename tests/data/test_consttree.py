@@ -267,13 +267,13 @@ def test_with_words_replaces_the_leaves():
 
 
 def test_with_words_refuses_another_number_of_words():
-    with pytest.raises(InputError, match="1 words given for a tree with 2 leaves"):
+    with pytest.raises(InputError, match="words has 1 values; expected 2, one per leaf"):
         ConstTree.parse("(S (N a) (V b))").with_words(["x"])
 
 
 @pytest.mark.parametrize("label", ["", " ", "a b", "a\tb", "a\n", "\r", "\x0b", "\x0c", "\0", None, 3, b"a"])
 def test_a_label_that_cannot_be_written_is_refused(label):
-    message = f"label is {label!r}; expected a string that is not empty and has neither white space nor NUL"
+    message = f"label is {label!r}; expected a non-empty string without whitespace and NUL"
     for make in (ConstTree, lambda bad: ConstTree("S", [bad]), ConstTree("N", ["a"]).with_words):
         with pytest.raises(InputError) as caught:
             make([label] if make.__name__ == "with_words" else label)
@@ -445,7 +445,7 @@ def test_deep_python_code_is_read_or_refused(source):
         shown = str(ConstTree.parse(str(tree)) == tree)
     assert shown in (
         "True",
-        "<python>:1: code nested too deep for Python's own parser; expected Python source code",
+        "<python>:1: code nested too deeply for Python's parser; expected Python source code",
     )
 
 

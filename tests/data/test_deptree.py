@@ -71,18 +71,18 @@ def test_constructor_copies_its_arguments():
 
 @pytest.mark.parametrize("name", ["deprels", "lemmas", "upos", "xpos", "feats", "deps", "misc"])
 def test_a_column_of_another_length_is_refused(name):
-    assert error_of(["a", "b"], **{name: ["x"]}) == f"{name} has 1 values; expected 2, one a word"
+    assert error_of(["a", "b"], **{name: ["x"]}) == f"{name} has 1 values; expected 2, one per word"
 
 
 def test_a_further_column_of_another_length_is_refused():
-    assert error_of(["a"], columns={"PHEAD": ["1", "2"]}) == "PHEAD has 2 values; expected 1, one a word"
+    assert error_of(["a"], columns={"PHEAD": ["1", "2"]}) == "PHEAD has 2 values; expected 1, one per word"
 
 
 @pytest.mark.parametrize(
     ("given_heads", "message"),
     [
-        ([0], "heads has shape (1,); expected (2,), one head a word"),
-        ([[0, 1]], "heads has shape (1, 2); expected (2,), one head a word"),
+        ([0], "heads has shape (1,); expected (2,), one head per word"),
+        ([[0, 1]], "heads has shape (1, 2); expected (2,), one head per word"),
         ([0.0, 1.0], "heads has type float64; expected integers"),
         ([True, False], "heads has type bool; expected integers"),
         (["0", "1"], "heads has type <U1; expected integers"),
@@ -140,7 +140,7 @@ def test_with_heads_may_change_relations_too():
 def test_with_heads_checks_as_the_constructor_does():
     with pytest.raises(InputError, match="word 1: HEAD of word 1 is the word itself"):
         DepTree(["a"], [0]).with_heads([1])
-    with pytest.raises(InputError, match="deprels has 2 values; expected 1, one a word"):
+    with pytest.raises(InputError, match="deprels has 2 values; expected 1, one per word"):
         DepTree(["a"], [0]).with_heads([0], ["x", "y"])
 
 
@@ -154,7 +154,7 @@ def test_with_tags_changes_the_given_column_alone(name):
 
 
 def test_with_tags_checks_the_length():
-    with pytest.raises(InputError, match="upos has 0 values; expected 1, one a word"):
+    with pytest.raises(InputError, match="upos has 0 values; expected 1, one per word"):
         DepTree(["a"]).with_tags(upos=[])
 
 
@@ -267,5 +267,5 @@ def test_columns_may_be_arrays_and_tuples():
 
 
 def test_heads_of_uneven_lists_are_refused():
-    with pytest.raises(InputError, match="heads is a list of lists; expected integers, one head a word"):
+    with pytest.raises(InputError, match="heads is a list of lists; expected integers, one per word"):
         DepTree(["a", "b"], [[1], [2, 3]])

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import treewright as tw
-from treewright.data.documents import deal_folds
+from treewright.data.documents import deal_folds, resolve_fold_by
 
 
 def make_trees(comments):
@@ -70,3 +70,26 @@ def test_every_sentence_is_in_one_fold_and_folds_are_of_similar_size(n_sentences
     assert sorted(np.concatenate(parts).tolist()) == list(range(len(trees)))
     assert min(map(len, parts)) > 0
     assert max(map(len, parts)) - min(map(len, parts)) <= max(1, len(trees) // 10)
+
+
+def test_folds_of_blocks_hold_a_block_of_each_document():
+    names = [number // 20 for number in range(60)]
+    trees = make_trees([[f"# sent_id = text{name}-{at}"] for at, name in enumerate(names)])
+    folds = deal_folds(trees, 5, by="block")
+    assert folds.description == "5 folds of blocks of 3 documents (by sent_id)"
+    assert sorted(np.concatenate(folds.parts).tolist()) == list(range(60))
+    for part in folds.parts:
+        assert [names[at] for at in part.tolist()] == [0] * 4 + [1] * 4 + [2] * 4
+        assert (np.diff(part.reshape(3, 4), axis=1) == 1).all()
+
+
+def test_auto_makes_folds_as_the_dev_set_is_divided_from_the_training_set():
+    train = make_trees([[f"# newdoc id = text{at // 4}"] if at % 4 == 0 else [] for at in range(20)])
+    known = make_trees([[f"# newdoc id = text{at}"] for at in range(5)])
+    new = make_trees([[f"# newdoc id = other{at}"] for at in range(5)])
+    assert resolve_fold_by("auto", train, known) == "block"
+    assert resolve_fold_by("auto", train, new) == "document"
+    assert resolve_fold_by("auto", train, None) == "document"
+    assert resolve_fold_by("document", train, known) == "document"
+    plain = make_trees([[]] * 4)
+    assert resolve_fold_by("auto", plain, plain) == "document"

@@ -171,7 +171,7 @@ def test_characters_become_all_the_words_that_they_touch(label, span, n_widened)
 def test_labels_that_cover_no_word_are_counted_and_logged(label, caplog):
     (frame,) = frames(annotation(TARGET, layer("FE", label, ("B", 0, 2))))
     assert (frame.elements, frame.n_unaligned) == ((Span("B", 0, 1),), 1)
-    assert caplog.messages == ["<stream>: 1 of 3 labels cover no word and were left out"]
+    assert caplog.messages == ["<stream>: 1 of 3 labels cover no word and were dropped"]
 
 
 def test_a_label_without_offsets_that_is_not_null_covers_no_word(caplog):
@@ -260,7 +260,7 @@ def test_other_xml_is_refused(root):
 @pytest.mark.parametrize("value", ["x", "", "1.5", "1" * 10, "\u0661"])
 def test_offsets_that_are_no_numbers_are_refused_with_the_line(value):
     body = annotation(TARGET, layer("FE", ("A", value, 3)))
-    expected = "in the sentence that ends here; expected a number of characters"
+    expected = "in the sentence that ends here; expected a character offset"
     assert error_of(full_text(body)) == f"<stream>:5: start is {value!r} {expected}"
 
 

@@ -102,7 +102,7 @@ def test_a_graph_whose_head_is_no_node_is_refused():
 
 
 def test_trees_without_heads_are_no_graphs():
-    with pytest.raises(InputError, match="a tree has words without a head; expected whole trees"):
+    with pytest.raises(InputError, match="a tree has words without a head; expected a head for every word"):
         tw.to_nltk(tw.DepTree(["a"]))
 
 
@@ -189,8 +189,8 @@ def test_a_doc_without_dependencies_is_refused():
 @pytest.mark.parametrize(
     ("convert", "expected"),
     [
-        (tw.from_spacy, "doc is .*; expected a Doc of spaCy"),
-        (tw.from_stanza, "document is .*; expected a Document"),
+        (tw.from_spacy, "doc is .*; expected a spaCy Doc"),
+        (tw.from_stanza, "document is .*; expected a Stanza Document"),
     ],
 )
 @pytest.mark.parametrize("found", ["The heron sings.", None, [tw.DepTree(["Herons", "sing"])]])
@@ -200,7 +200,7 @@ def test_what_no_other_library_has_made_is_refused(convert, expected, found):
 
 
 def test_trees_without_heads_are_refused():
-    with pytest.raises(InputError, match="a tree has words without a head; expected whole trees"):
+    with pytest.raises(InputError, match="a tree has words without a head; expected a head for every word"):
         tw.to_spacy([tw.DepTree(["a"])])
 
 

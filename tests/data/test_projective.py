@@ -154,7 +154,7 @@ def test_projectivize_rejects_an_unknown_scheme():
 
 
 def test_projectivize_rejects_unknown_heads():
-    with pytest.raises(InputError, match="word 1 has no head; expected a whole tree"):
+    with pytest.raises(InputError, match="word 1 has no head; expected a head for every word"):
         tw.projectivize(tw.DepTree(["a", "b"]))
 
 

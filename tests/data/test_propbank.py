@@ -131,12 +131,12 @@ def test_props_read_a_sentence_of_100000_words_and_as_many_brackets():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("1\tw\tT\t-\n", "1: 4 columns; expected 5 and one for each of 0 predicates"),
-        ("1\tw\tT\t-\t-\t*\n", "1: 6 columns; expected 5 and one for each of 0 predicates"),
-        ("1\tw\tT\tbe\tbe.01\n", "1: 5 columns; expected 5 and one for each of 1 predicates"),
-        ("1 w T - -\n", "1: 1 column; expected 5 and one for each of 0 predicates"),
-        ("# c\n1\tw\tT\t-\t-\n2\tw\n", "3: 2 columns; expected 5 and one for each of 0 predicates"),
-        ("1\tw\tT\t-\t-\n \n", "2: a line of white space; expected an empty line or a token line"),
+        ("1\tw\tT\t-\n", "1: 4 columns; expected 5, and one for each of 0 predicates"),
+        ("1\tw\tT\t-\t-\t*\n", "1: 6 columns; expected 5, and one for each of 0 predicates"),
+        ("1\tw\tT\tbe\tbe.01\n", "1: 5 columns; expected 5, and one for each of 1 predicates"),
+        ("1 w T - -\n", "1: 1 column; expected 5, and one for each of 0 predicates"),
+        ("# c\n1\tw\tT\t-\t-\n2\tw\n", "3: 2 columns; expected 5, and one for each of 0 predicates"),
+        ("1\tw\tT\t-\t-\n \n", "2: a line of whitespace; expected an empty line or a token line"),
         ("1\tw\tT\t-\t-\n# c\n", "2: comment '# c' inside a sentence; expected a token line"),
         ("2\tw\tT\t-\t-\n", "1: ID is '2'; expected 1"),
         ("1\tw\tT\t-\t-\n1\tw\tT\t-\t-\n", "2: ID is '1'; expected 2"),
@@ -173,13 +173,15 @@ def test_props_reject_bad_lines_and_name_them(content, message):
     ],
 )
 def test_props_reject_a_cell_that_is_no_star_in_brackets(cell):
-    message = f"<stream>:2: {cell!r} in column 6; expected '*' with brackets around it, as in '(ARG0*)'"
+    message = f"<stream>:2: {cell!r} in column 6; expected '*', optionally with brackets, as in '(ARG0*)'"
     assert error_of(sentence("*", cell)) == message
 
 
 @pytest.mark.parametrize("cells", [["*", "*)"], ["*", "(A*))"], ["(A*)", "*)"], ["(A*", "*))"]])
 def test_props_reject_a_bracket_closed_but_not_open(cells):
-    assert error_of(sentence(*cells)) == "<stream>:2: a ')' too many in column 6; expected as many ')' as '('"
+    assert (
+        error_of(sentence(*cells)) == "<stream>:2: an unmatched ')' in column 6; expected as many ')' as '('"
+    )
 
 
 @pytest.mark.parametrize("cells", [["(A*", "*"], ["*", "(A*"], ["(A(B*", "*)"]])
@@ -194,7 +196,7 @@ def test_props_error_names_the_file(tmp_path, monkeypatch):
     (tmp_path / "dev.props").write_text(SONG + sentence("*", "*)"))
     with pytest.raises(FormatError) as caught:
         tw.read_props("dev.props")
-    assert str(caught.value) == "dev.props:12: a ')' too many in column 6; expected as many ')' as '('"
+    assert str(caught.value) == "dev.props:12: an unmatched ')' in column 6; expected as many ')' as '('"
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ def test_props_error_names_the_file(tmp_path, monkeypatch):
     [
         (b"\xff", "<stream>:1: byte 0xff at byte 3; expected UTF-8"),
         (b"\0", "<stream>:1: a NUL byte, as in binary files and UTF-16; expected UTF-8"),
-        (b"\r", r"<stream>:1: a carriage return inside a line; expected lines that end in \n or \r\n"),
+        (b"\r", r"<stream>:1: a carriage return within a line; expected lines that end in \n or \r\n"),
     ],
 )
 def test_props_reject_damaged_text(damage, message):
@@ -220,7 +222,7 @@ def test_props_come_from_standard_input(monkeypatch, pack):
 
 def test_props_truncated_gzip_is_an_error(tmp_path):
     (tmp_path / "x").write_bytes(gzip.compress(SONG.encode())[:-8])
-    with pytest.raises(FormatError, match="gzip data are damaged"):
+    with pytest.raises(FormatError, match="corrupt or truncated gzip data"):
         tw.read_props(tmp_path / "x")
 
 
@@ -260,27 +262,42 @@ def test_props_arguments_are_written_outer_first(tmp_path):
 @pytest.mark.parametrize(
     ("propositions", "message"),
     [
-        ([proposition(("A", 0, 3))], "argument A covers words 0 to 3 of a sentence of 2"),
-        ([proposition(("A", 1, 1))], "argument A covers words 1 to 1 of a sentence of 2"),
-        ([proposition(("A", -1, 1))], "argument A covers words -1 to 1 of a sentence of 2"),
+        (
+            [proposition(("A", 0, 3))],
+            "argument A covers words 0 to 3 of a sentence of 2; expected a non-empty span inside it",
+        ),
+        (
+            [proposition(("A", 1, 1))],
+            "argument A covers words 1 to 1 of a sentence of 2; expected a non-empty span inside it",
+        ),
+        (
+            [proposition(("A", -1, 1))],
+            "argument A covers words -1 to 1 of a sentence of 2; expected a non-empty span inside it",
+        ),
         (
             [proposition(("A B", 0, 1))],
-            "argument 'A B'; expected a name without white space, brackets and '*'",
+            "argument 'A B'; expected a name without whitespace, brackets and '*'",
         ),
         (
             [proposition(("A(B", 0, 1))],
-            "argument 'A(B'; expected a name without white space, brackets and '*'",
+            "argument 'A(B'; expected a name without whitespace, brackets and '*'",
         ),
-        ([proposition(("", 0, 1))], "argument ''; expected a name without white space, brackets and '*'"),
-        ([proposition(predicate=2)], "predicate 2 of a sentence of 2 words; expected a word from 0"),
-        ([proposition(predicate=-1)], "predicate -1 of a sentence of 2 words; expected a word from 0"),
+        ([proposition(("", 0, 1))], "argument ''; expected a name without whitespace, brackets and '*'"),
+        (
+            [proposition(predicate=2)],
+            "predicate 2 in a sentence of 2 words; expected a position in the sentence",
+        ),
+        (
+            [proposition(predicate=-1)],
+            "predicate -1 in a sentence of 2 words; expected a position in the sentence",
+        ),
         ([proposition(), proposition()], "word 0 has two propositions; expected one"),
         ([proposition(lemma="-")], "predicate '-' with sense 'be.01'; expected names other than '-'"),
         ([proposition(sense="-")], "predicate 'be' with sense '-'; expected names other than '-'"),
         ([proposition(lemma="a\tb")], r"'1\ta\tT\ta\tb\tbe.01\t*' has 7 columns; expected 6"),
         (
             [proposition(lemma="a\n")],
-            r"'1\ta\tT\ta\n\tbe.01\t*' has a line end or NUL in it; expected neither",
+            r"'1\ta\tT\ta\n\tbe.01\t*' contains a line break or NUL; expected neither",
         ),
     ],
 )
@@ -298,12 +315,12 @@ def test_props_arguments_that_cross_are_not_written(tmp_path):
 
 
 def test_props_with_too_few_tags_are_not_written(tmp_path):
-    with pytest.raises(InputError, match=r"^1 tags; expected 2, one a word$"):
+    with pytest.raises(InputError, match=r"^1 tags; expected 2, one per word$"):
         tw.write_props([PropSentence(["a", "b"], ["T"], [], [])], tmp_path / "x.props")
 
 
 def test_props_without_words_are_not_written(tmp_path):
-    with pytest.raises(InputError, match=r"^a sentence has no words; expected at least one to write$"):
+    with pytest.raises(InputError, match=r"^a sentence has no words; expected at least one$"):
         tw.write_props([PropSentence([], [], [], ["# c"])], tmp_path / "x.props")
 
 

@@ -256,7 +256,7 @@ def test_description_lists_every_pattern_once(bank):
 def test_printed_description_has_a_line_for_each_rule(bank):
     lines = str(bank.describe()).splitlines()
     assert lines[0].startswith("6,000 sentences, ")
-    assert lines[0].endswith("planted decisions, 2% of them against their rule")
+    assert lines[0].endswith("planted decisions, 2% noise")
     assert [tuple(re.split(r"\s{2,}", line)[:3]) for line in lines[3:]] == [
         (family, str(order), str(n)) for (family, order), n in N_PATTERNS.items()
     ]

@@ -83,8 +83,8 @@ def test_an_atom_that_means_nothing_is_named_with_its_line(atom):
     [
         (WORDS, "*", f"template '*' has no atom; {EXPECTED}"),
         (WORDS, "h.tag h.tag h.tag *", "template 'h.tag h.tag h.tag *' has 3 atoms; expected at most 2"),
-        (NAMES, "path *", "template 'path *' has '*'; expected some of path, voice"),
-        (NAMES, "h.path", "template 'h.path' has 'h.path'; expected some of path, voice"),
+        (NAMES, "path *", "template 'path *' has '*'; expected one or more of path, voice"),
+        (NAMES, "h.path", "template 'h.path' has 'h.path'; expected one or more of path, voice"),
         (
             TemplateLanguage(["tag"], roles=["h"]),
             "h-1.tag",

@@ -66,7 +66,9 @@ def test_slices_are_lists_of_words(tree):
 
 @pytest.mark.parametrize("at", [5, -6, 100])
 def test_positions_outside_the_sentence_are_refused(tree, at):
-    with pytest.raises(IndexError, match=f"position {at} in a sentence of 5 words; positions begin at 0"):
+    with pytest.raises(
+        IndexError, match=f"the position is {at} in a sentence of 5 words; positions start at 0"
+    ):
         tree[at]
 
 

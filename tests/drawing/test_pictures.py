@@ -305,11 +305,11 @@ def test_deep_trees_can_be_drawn():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"marked": [0]}, "marked has 0; expected numbers of words, of which there are 5 from 1 on"),
-        ({"marked": [6]}, "marked has 6; expected numbers of words"),
-        ({"confidence": [1.0]}, "confidence has 1 values; expected 5, one a word"),
-        ({"confidence": [0, 1, 2, 0, 0]}, "confidence has 2; expected numbers from 0 to 1"),
-        ({"confidence": [0, 1, float("nan"), 0, 0]}, "confidence has nan; expected numbers from 0 to 1"),
+        ({"marked": [0]}, "marked contains 0; expected words from 1 to 5"),
+        ({"marked": [6]}, "marked contains 6; expected words from 1"),
+        ({"confidence": [1.0]}, "confidence has 1 values; expected 5, one per word"),
+        ({"confidence": [0, 1, 2, 0, 0]}, "confidence contains 2; expected numbers from 0 to 1"),
+        ({"confidence": [0, 1, float("nan"), 0, 0]}, "confidence contains nan; expected numbers from 0 to 1"),
     ],
 )
 def test_notes_that_are_not_of_the_tree_are_refused(gift, options, message):
@@ -356,7 +356,7 @@ def test_the_name_of_the_file_says_what_is_written(gift, tmp_path, name, start):
 @pytest.mark.parametrize("name", ["-", "tree", "tree.pdf"])
 def test_other_names_are_refused(gift, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=rf"path is '{name}'; expected a name in .svg, .png, .txt"):
+    with pytest.raises(InputError, match=rf"path is '{name}'; expected a name that ends in .svg, .png, .txt"):
         tw.draw(gift, name)
     assert not list(tmp_path.iterdir())
 
@@ -374,7 +374,7 @@ def test_what_would_be_markup_of_matplotlib_is_drawn_as_it_stands(tmp_path):
 def test_a_picture_too_long_for_png_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.png"
     path.write_bytes(b"old")
-    with pytest.raises(InputError, match=r"pixels on a side; expected up to 32,768; write a .svg"):
+    with pytest.raises(InputError, match=r"pixels on a side; expected at most 32,768; write .svg"):
         tw.draw(tw.DepTree(["word"] * 600, [0] * 600), path)
     assert path.read_bytes() == b"old"
 
@@ -389,7 +389,7 @@ def test_typefaces_are_added_only_where_letters_are_missing(caplog):
 def test_candidates_are_drawn_as_their_trees(gift, dog):
     assert tw.draw(Candidate(gift, 1.0, 0.5)) == tw.draw(gift)
     assert tw.draw(Parse(dog, 1.0)) == tw.draw(dog)
-    with pytest.raises(InputError, match="tree is str; expected DepTree, ConstTree or a candidate"):
+    with pytest.raises(InputError, match="tree is a str; expected a DepTree, a ConstTree or a candidate"):
         tw.draw("tree")
 
 

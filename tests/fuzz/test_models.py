@@ -26,7 +26,7 @@ def saved(tmp_path_factory):
     is_long = [tree.n_nodes > 25 for tree in bank.constituents]
     models = {
         "tagger": tw.Tagger(epochs=1).fit(bank.dependencies),
-        "trees": tw.L1BoostedTrees(penalty=5.0, max_trees=3).fit(data.X, data.y),
+        "trees": tw.L1BoostedTrees(max_trees=3).fit(data.X, data.y),
         "machine": tw.TreeKernelClassifier(tw.SubsetTreeKernel()).fit(bank.constituents, is_long),
     }
     for name, model in models.items():
@@ -104,14 +104,14 @@ def test_a_forest_is_sound():
 @pytest.mark.parametrize(
     ("arrays", "expected"),
     [
-        ({"present": [3, -1, -1]}, "nodes that lead to later ones"),
-        ({"present": [0, -1, -1]}, "nodes that lead to later ones"),
-        ({"absent": [-5, -1, -1]}, "nodes that lead to later ones"),
-        ({"present": [1, -1]}, "nodes that have all columns"),
+        ({"present": [3, -1, -1]}, "children that follow their parent"),
+        ({"present": [0, -1, -1]}, "children that follow their parent"),
+        ({"absent": [-5, -1, -1]}, "children that follow their parent"),
+        ({"present": [1, -1]}, "node arrays of equal length"),
         ({"roots": [1]}, "a first root at the first node"),
         ({"roots": [0, 3]}, "roots in increasing order"),
         ({"roots": [0, 0]}, "roots in increasing order"),
-        ({"roots": [0, 1]}, "nodes that stay in their tree"),
+        ({"roots": [0, 1]}, "children in the tree of their parent"),
     ],
 )
 def test_a_forest_whose_nodes_lead_elsewhere_is_refused(arrays, expected):
@@ -191,8 +191,18 @@ PRUNER, SCORER = ("decoder", "pruner"), ("scorer_",)
             "coarse_weights.codes has 1 dimensions of float64; exp",
         ),
         (PRUNER, "pairs", np.zeros(1), "array 'pairs' of Pruner; expected none of that name"),
-        (PRUNER, "coarse_weights.book", np.full(255, np.nan), "book has NaN or infinity; expected finite"),
-        (SCORER, "weights.book", np.full(255, -np.inf), "book has NaN or infinity; expected finite numbers"),
+        (
+            PRUNER,
+            "coarse_weights.book",
+            np.full(255, np.nan),
+            "book contains NaN or infinity; expected finite",
+        ),
+        (
+            SCORER,
+            "weights.book",
+            np.full(255, -np.inf),
+            "book contains NaN or infinity; expected finite numbers",
+        ),
         (SCORER, "weights.book", np.full(255, -1e30), r"weights.book of at least -1e\+09"),
         (SCORER, "weights.book", np.full(255, 1e30), r"weights.book of at most 1e\+09"),
         (SCORER, "weights.codes", np.zeros(512, "u1"), r"a table of 2 \*\* table_bits weights"),
@@ -257,10 +267,10 @@ def scorer_of_subtrees(codes, n_weights):
     ("codes", "n_weights", "message"),
     [
         ([[0, 1]], 2, "a weight for each feature"),
-        ([[1, 1]], 1, "arcs under those before them"),
-        ([[0, 2]], 1, "arcs under those before them"),
+        ([[1, 1]], 1, "arcs in depth-first order"),
+        ([[0, 2]], 1, "arcs in depth-first order"),
         ([[*range(8), 0]], 1, "features of at most 8 arcs"),
-        ([[16, 1]], 1, "features that have keys"),
+        ([[16, 1]], 1, "features of known arc features"),
         ([[[0, 1]]], 1, "features0 has 3 dimensions of int32; expected 2 of i"),
     ],
 )

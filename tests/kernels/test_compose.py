@@ -397,7 +397,7 @@ def test_a_negative_weight_is_told_at_once():
 )
 def test_values_too_large_are_told(kernel):
     with pytest.raises(
-        InputError, match="a value is too large for a float; expected smaller ones: normalize=True"
+        InputError, match="a kernel value exceeds the range of numbers; expected normalize=True"
     ):
         kernel([[1.0, 2.0], [3.0, 4.0]])
 

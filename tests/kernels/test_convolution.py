@@ -281,7 +281,7 @@ def test_trees_without_fragments_have_the_normalised_value_0(kernel):
         (SmoothedPartialTreeKernel(None), "similarity is of the type NoneType; expected a dict of vectors"),
         (
             SmoothedPartialTreeKernel({"a": [0, 0]}),
-            "the vector of 'a' is zero; expected one with a direction",
+            "the vector of 'a' is zero; expected a vector that is not zero",
         ),
         (SmoothedPartialTreeKernel({"a": [1], "b": [1, 2]}), "example 1 has the shape (2,); expected (1,)"),
         (SmoothedPartialTreeKernel((["a"], [1, 2])), "the matrix has the shape (2,); expected (1, 1)"),

@@ -197,7 +197,7 @@ def test_no_trees_give_empty_blocks():
         ({"decay": 0}, "decay is 0; expected a number from 1e-06 to 1"),
         ({"normalize": "yes"}, "normalize is 'yes'; expected one of False, True"),
         ({"root": None}, "root is None; expected one of False, True"),
-        ({"features": ["h.word"]}, "basic features are 'h.word'; expected some of"),
+        ({"features": ["h.word"]}, "basic features are 'h.word'; expected one or more of"),
     ],
 )
 def test_bad_options_are_told_when_they_are_used(options, message):

@@ -198,7 +198,7 @@ def test_kernels_of_all_weights_combine_gradients_as_those_of_output_weights(ran
         atol=1e-12,
     )
     for kernel in (TopKernel(), EfficientTopRerankingKernel()):
-        with pytest.raises(InputError, match="has a list of gradients; expected a DecisionList"):
+        with pytest.raises(InputError, match="cannot use a GradientList; expected a DecisionList"):
             kernel.features([gradients])
 
 
@@ -229,7 +229,7 @@ def test_the_top_kernel_wants_shared_steps_and_whole_candidates():
     candidates, weights, biases = problem(1)
     with pytest.raises(InputError, match="but not the next step; expected the same step, as merge_prefixes"):
         TopKernel().features([decide(candidates, weights, biases, merge=False)])
-    with pytest.raises(InputError, match="candidate 1 is the beginning of another"):
+    with pytest.raises(InputError, match="candidate 1 is a prefix of another"):
         TopKernel().features([decide([candidates[0], candidates[0][:2]], weights, biases)])
     decisions = decide(candidates, weights, biases)
     everything = decisions._replace(is_observed=np.ones_like(decisions.is_observed))
@@ -245,12 +245,12 @@ def test_the_top_kernel_wants_shared_steps_and_whole_candidates():
         ({"steps": [0, 7]}, "steps has the value 7; expected numbers from 0 to 0"),
         ({"steps": [0.5, 0.5]}, "steps is of float64; expected whole numbers"),
         ({"outputs": [0]}, r"outputs has the shape \(1,\); expected \(2,\)"),
-        ({"indptr": [1, 2]}, "indptr is .*; expected 0 and where each candidate ends"),
+        ({"indptr": [1, 2]}, "indptr is .*; expected 0, then the end of each candidate"),
         ({"n_outputs": 0}, "n_outputs is 0; expected an integer of at least 1"),
         ({"distributions": [[0.5, 0.2]]}, "step 0 have the sum 0.7; expected 1"),
         ({"distributions": [[1.0]]}, "distributions has the shape"),
         ({"distributions": [[1.0, 0.0]]}, "choice 1, output 1 of step 0, has the probability 0"),
-        ({"distributions": None}, "no log_probabilities and no distributions; expected either"),
+        ({"distributions": None}, "log_probabilities and distributions are both None"),
         ({"log_probabilities": [0.5, -1.0]}, "log_probabilities has the value 0.5; expected 0 or less"),
         ({"is_observed": [True]}, "is_observed has the shape"),
     ],
@@ -285,5 +285,5 @@ def test_lists_must_be_of_one_kind():
 def test_logits_must_be_numbers():
     with pytest.raises(InputError, match=r"logits of step 1 are .*; expected numbers, not all -inf"):
         softmax_rows([[0.0], [-np.inf]], [0, 0], 1)
-    with pytest.raises(InputError, match="step 0 has outputs to 2; expected at most 1"):
+    with pytest.raises(InputError, match="the last output of step 0 is 2; expected at most 1"):
         softmax_rows([[0.0, 1.0]], [1], 2)

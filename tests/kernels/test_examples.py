@@ -153,7 +153,7 @@ def test_parameters_that_cannot_be_saved_are_told():
 def test_a_file_can_name_no_class_but_kernels(name):
     state = kernel_state(VectorKernel())
     state.values["kernel"]["kernel"] = name
-    with pytest.raises(InputError, match=f"kernel is '{name}'; expected one of treewright, or of a module"):
+    with pytest.raises(InputError, match=f"kernel is '{name}'; expected a kernel of treewright or of an imp"):
         kernel_from_state(state)
 
 
@@ -199,7 +199,7 @@ def test_some_examples_can_be_taken_of_anything():
 
 @pytest.mark.parametrize("examples", ["text", TREE, SENTENCE, Tree("S", ["a"]), 3, None])
 def test_what_is_no_list_is_told(examples):
-    with pytest.raises(InputError, match="expected a list of them"):
+    with pytest.raises(InputError, match="expected a list or another iterable"):
         check_examples(examples)
 
 

@@ -121,7 +121,9 @@ def test_a_matrix_goes_where_a_link_leads(tmp_path):
 def test_a_pipe_is_refused_and_stays(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(InputError, match="pipe is no regular file; expected one, as values are not written"):
+    with pytest.raises(
+        InputError, match="pipe is not a regular file; expected one, since values are not written"
+    ):
         tw.gram(KERNEL, TREES, out=pipe)
     assert pipe.is_fifo()
 
@@ -129,7 +131,7 @@ def test_a_pipe_is_refused_and_stays(tmp_path):
 def test_a_matrix_too_large_for_memory_wants_a_file():
     expected = (
         r"a matrix of 30 by 30 values takes 8.44 KiB of memory, more than 2 KiB; "
-        "expected out, a file for it, or a higher memory_limit"
+        r"expected out \(a file\), or a higher memory_limit"
     )
     with pytest.raises(InputError, match=expected):
         tw.gram(KERNEL, TREES, memory_limit=2048)
@@ -143,7 +145,7 @@ def test_values_may_be_of_32_bits(tmp_path):
 
 
 def test_values_that_32_bits_cannot_hold_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"a value is 1e\+40; expected what 32 bits can hold"):
+    with pytest.raises(InputError, match=r"a value is 1e\+40, too large for 32 bits; expected"):
         tw.gram(VectorKernel(), [[1e20]], out=tmp_path / "a.npy", dtype=np.float32)
     assert not list(tmp_path.iterdir())
 

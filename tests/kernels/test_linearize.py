@@ -245,18 +245,13 @@ def test_powers_of_vectors_are_left_out():
     ("kernel", "found"),
     [
         (
-            tw.PartialTreeKernel(),
-            "the kernel is PartialTreeKernel; expected SubsetTreeKernel or SubtreeKernel",
+            tw.SmoothedPartialTreeKernel((["a"], [[1]])),
+            "the kernel has SmoothedPartialTreeKernel, which counts similar fragments, not only equal ones; ",
         ),
-        (SUBSETS + tw.PartialTreeKernel(), "the kernel is PartialTreeKernel; expected SubsetTreeKernel or"),
         (SUBSETS**2, "the kernel has Power, whose features are conjunctions of fragments; expected a sum"),
         (
             SUBSETS + SUBSETS * SUBTREES,
             "the kernel has Product, whose features are pairs of fragments; expected",
-        ),
-        (
-            tw.Normalized(SUBSETS + SUBTREES),
-            "the kernel has Normalized, which divides all parts of an example by one number, unlike",
         ),
     ],
 )
@@ -273,10 +268,25 @@ def test_kernels_of_vectors_are_not_explained():
         TreeKernelClassifier(VECTORS).fit([[0.0], [1.0]], [0, 1]).explain([0.0])
 
 
-@pytest.mark.parametrize("kernel", [tw.PartialTreeKernel(), SUBSETS + SUBTREES, SUBSETS**2])
-def test_kernels_whose_fragments_are_no_columns_are_refused(kernel):
-    expected = rf"the kernel is {type(kernel).__name__}; expected SubsetTreeKernel or SubtreeKernel"
-    with pytest.raises(InputError, match=expected):
+@pytest.mark.parametrize(
+    ("kernel", "found"),
+    [
+        (
+            tw.SmoothedPartialTreeKernel((["a"], [[1]])),
+            "the kernel has SmoothedPartialTreeKernel, which counts similar fragments, not only equal ones; "
+            "expected a sum of PartialTreeKernel, SubsetTreeKernel, SubtreeKernel and kernels of vectors$",
+        ),
+        (SUBSETS**2, "the kernel has Power, whose features are conjunctions of fragments; expected a sum of"),
+        (SUBSETS * SUBTREES, "the kernel has Product, whose features are pairs of fragments; expected a sum"),
+        (
+            SUBSETS + VECTORS,
+            "the kernel has VectorKernel of the kind rbf; expected linear kernels of vectors",
+        ),
+        (tw.DependencyTreeKernel(), "the kernel is DependencyTreeKernel; expected PartialTreeKernel, Subset"),
+    ],
+)
+def test_kernels_whose_features_cannot_be_listed_are_refused(kernel, found):
+    with pytest.raises(InputError, match=f"^{found}"):
         LinearizedTreeClassifier(TreeKernelClassifier(kernel)).fit(*draw(0))
 
 
@@ -313,6 +323,51 @@ def test_all_fragments_make_the_kernel(kernel):
     model = LinearizedTreeClassifier(TreeKernelClassifier(kernel, C=1000), n_fragments=ALL).fit(trees, labels)
     rows = model.transform(model.machine_.support_examples_)
     np.testing.assert_allclose((rows @ rows.T).toarray(), kernel(model.machine_.support_examples_), atol=1e-9)
+
+
+LINEAR = tw.VectorKernel()
+COMPOSED = [
+    tw.Part(SUBSETS, 0) + 3 * INNER,
+    tw.Sum([tw.Part(2 * SUBSETS, 0), INNER, tw.Part(LINEAR, 2)], weights=[0.5, 1.5, 0.7]),
+    tw.Normalized(tw.Part(SUBSETS, 0) + INNER + tw.Part(tw.VectorKernel(normalize=True), 2)),
+    tw.Normalized(tw.Part(tw.Normalized(tw.PartialTreeKernel(max_children=2)), 0)) + tw.Part(SUBTREES, 0),
+]
+
+
+@pytest.mark.parametrize("kernel", COMPOSED, ids=range(len(COMPOSED)))
+def test_a_sum_of_kernels_without_pruning_decides_as_its_machine(kernel):
+    examples, labels = draw_examples(2)
+    machine = TreeKernelClassifier(kernel).fit(examples[:20], labels[:20])
+    model = LinearizedTreeClassifier(machine, n_fragments=ALL, prefit=True, refit=False)
+    model.fit(examples[:20], labels[:20])
+    expected = machine.decision_function(examples)
+    np.testing.assert_allclose(model.decision_function(examples), expected, atol=1e-8)
+    support = machine.support_examples_
+    rows = model.transform(support)
+    np.testing.assert_allclose((rows @ rows.T).toarray(), kernel(support), atol=1e-8)
+    label, decision = model.classes_[1], expected[25, 1]
+    for found in (
+        machine.explain(examples[25], ALL, label=label),
+        model.explain(examples[25], ALL, label=label),
+    ):
+        parts = {0, (1, "tree")} if any(part != 0 for *_, part in found) else {0}
+        assert {part for *_, part in found} <= {*parts, 2}
+    total = sum(weight for _, weight, _ in found) + model.intercept_[1]
+    assert total == pytest.approx(decision, abs=1e-8)
+
+
+def test_a_linear_model_of_a_sum_is_saved_with_all_terms(tmp_path):
+    examples, labels = draw_examples(2)
+    model = LinearizedTreeClassifier(TreeKernelClassifier(COMPOSED[1]), n_fragments=30).fit(examples, labels)
+    assert {*model.fragment_terms_.tolist()} == {0, 1}
+    assert model.n_columns_.tolist() == [2]
+    names = model.get_feature_names_out().tolist()
+    assert len(set(names)) == len(names) == model.coef_.shape[1]
+    assert names[-1] == "2: column 1"
+    model.save(tmp_path / "model")
+    loaded = tw.load(tmp_path / "model")
+    assert loaded.decision_function(examples).tolist() == model.decision_function(examples).tolist()
+    assert loaded.explain(examples[0]) == model.explain(examples[0])
 
 
 def test_the_heaviest_fragments_of_each_class_are_taken():

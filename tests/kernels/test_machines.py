@@ -318,7 +318,7 @@ def test_an_interruption_comes_out_as_it_is():
 
 def test_a_round_limit_warns():
     vectors, labels, _ = draw(1, 300, 2)
-    with pytest.warns(ConvergenceWarning, match="class red stopped after 1 rounds at a violation of"):
+    with pytest.warns(ConvergenceWarning, match="class red did not converge in 1 iterations"):
         TreeKernelClassifier(RBF, C=10, max_iter=1).fit(vectors, labels)
 
 
@@ -335,13 +335,13 @@ def test_no_examples_have_no_decisions():
             {},
             [0, 1.5, 0, 1],
             None,
-            "^labels has the value 1.5; expected classes: names or whole numbers$",
+            "^labels has the value 1.5; expected classes: names or integers$",
         ),
         (
             {},
             np.array([0, 1.5, 0, 1], dtype=object),
             None,
-            "^labels has the value 1.5; expected classes: names or whole numbers$",
+            "^labels has the value 1.5; expected classes: names or integers$",
         ),
         (
             {},
@@ -359,14 +359,14 @@ def test_no_examples_have_no_decisions():
             {},
             [[1], [1, 2], [0], [1]],
             None,
-            "^the labels are sequences of several lengths; expected one label an example$",
+            "^the labels are sequences of several lengths; expected one label per example$",
         ),
         ({}, ["a"] * 4, None, "all labels are 'a'; expected two classes or more"),
-        ({}, ["a", "b"], None, r"the labels have the shape \(2,\); expected \(4,\), one an example"),
+        ({}, ["a", "b"], None, r"the labels have the shape \(2,\); expected \(4,\), one per example"),
         ({}, list("abab"), [1, 1], r"sample_weight has the shape \(2,\); expected \(4,\)"),
         ({}, list("abab"), [1, 1, 1, -2], "sample_weight has the value -2; expected 0 or more"),
         ({}, list("abab"), [1, 1, 1, np.nan], "sample_weight has the value nan; expected finite numbers"),
-        ({}, list("abab"), [1, 0, 1, 0], "sample_weight is 0 for all of class 'b'; expected more for some"),
+        ({}, list("abab"), [1, 0, 1, 0], "sample_weight is 0 for all of class 'b'; expected a positive"),
         ({"C": 0}, list("abab"), None, "C is 0; expected a number from 1e-12 to 1e[+]12"),
         ({"tol": -1}, list("abab"), None, "tol is -1; expected a number"),
         ({"max_iter": 0}, list("abab"), None, "max_iter is 0; expected an integer of at least 1"),
@@ -402,7 +402,7 @@ def test_bad_input_is_told(options, labels, weights, message):
         ({"epsilon": -1}, [1, 2], None, "epsilon is -1; expected a number from 0"),
         ({}, [1, np.nan], None, "targets has the value nan; expected finite numbers"),
         ({}, ["a", "b"], None, "targets has .*'a'.*; expected numbers"),
-        ({}, [1, 2], [0, 0], "sample_weight is 0 for all examples; expected more for some"),
+        ({}, [1, 2], [0, 0], "sample_weight is 0 for all examples; expected a positive weight for some"),
     ],
 )
 def test_bad_input_of_a_regressor_is_told(options, targets, weights, message):
@@ -429,7 +429,7 @@ def test_no_examples_are_told():
     ids=lambda example: type(example).__name__,
 )
 def test_one_example_instead_of_many_is_told(example):
-    message = f"^the examples are {type(example).__name__}; expected a list of them$"
+    message = f"^the examples are {type(example).__name__}; expected a list or another iterable$"
     fitted = TreeKernelClassifier().fit(["(S a)", "(S b)"], [0, 1])
     for call in (
         lambda: TreeKernelClassifier().fit(example, [0, 1]),
@@ -477,6 +477,25 @@ def test_nystroem_landmarks_are_some_of_the_examples(trees):
     again = TreeKernelNystroem(tree_kernel(), n_components=7, random_state=2, n_jobs=2).fit(trees)
     np.testing.assert_allclose(again.transform(trees), maker.transform(trees), rtol=1e-9)
     assert pickle.loads(pickle.dumps(maker)).transform(trees).tolist() == maker.transform(trees).tolist()
+
+
+@pytest.mark.parametrize("kernel", [None, tw.PartialTreeKernel(max_children=3), tree_kernel() ** 2])
+def test_a_saved_nystroem_transformer_is_the_same(trees, tmp_path, kernel):
+    maker = TreeKernelNystroem(kernel, n_components=7, random_state=2).fit(trees)
+    maker.save(tmp_path / "model")
+    loaded = tw.load(tmp_path / "model")
+    assert loaded.transform(trees).tolist() == maker.transform(trees).tolist()
+    assert loaded.component_indices_.tolist() == maker.component_indices_.tolist()
+    assert loaded.get_feature_names_out().tolist() == maker.get_feature_names_out().tolist()
+    assert str(loaded.get_params()) == str(maker.get_params())
+    assert loaded.fit(trees).transform(trees).tolist() == maker.transform(trees).tolist()
+
+
+def test_a_nystroem_transformer_that_is_not_fitted_is_not_saved(tmp_path):
+    with pytest.raises(
+        InputError, match="this TreeKernelNystroem is not fitted; call fit first, or load a fitted one"
+    ):
+        TreeKernelNystroem().save(tmp_path / "model")
 
 
 def test_nystroem_features_make_linear_models_of_trees(trees):

@@ -30,7 +30,7 @@ def test_a_limit_above_all_children_is_none(max_children):
 @pytest.mark.parametrize("rows", [np.ones(3, dtype=bool), [0.7], [[0, 1]], ["a"], 1])
 def test_rows_that_are_no_list_of_whole_numbers_are_refused(rows):
     packed = SubsetTreeKernel().pack(TEXTS)
-    with pytest.raises(InputError, match="expected one dimension of whole numbers"):
+    with pytest.raises(InputError, match="expected one dimension of integers"):
         packed.block(rows, [0])
 
 

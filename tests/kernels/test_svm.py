@@ -151,7 +151,7 @@ def test_a_round_limit_ends_the_work():
         found = solve(problem, RowCache(PackedMatrix(matrix)), max_iter=1, working_size=4)
     assert found.n_iter == 1
     assert found.violation > TOL
-    assert [line.partition(",")[0] for line in lines] == ["machine: 1 rounds"]
+    assert [line.partition(",")[0] for line in lines] == ["machine: 1 iterations"]
 
 
 def test_rows_are_those_of_the_kernel_whatever_has_left():

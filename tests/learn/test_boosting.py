@@ -434,7 +434,7 @@ def test_wrong_arguments_are_named(options, message):
 
 
 def test_the_penalty_is_lowered_only_when_nothing_gains():
-    with pytest.raises(InputError, match="grow has not returned None yet"):
+    with pytest.raises(InputError, match="expected a call after grow has returned None"):
         make_ensemble(np.eye(3), [1, 1, -1]).relax()
 
 

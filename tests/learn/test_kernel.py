@@ -106,9 +106,9 @@ def test_a_tie_is_a_mistake():
 @pytest.mark.parametrize(
     ("first", "right", "given", "message"),
     [
-        ([0, 2], [0, 1], None, r"indptr has the shape \(2,\); expected \(3,\), one more than lists"),
-        ([0, 2, 4], [0, 1], None, "list 1: the right row is 1; expected one from 2 to 3"),
-        ([0, 2], [0], [1.0], r"base_scores has the shape \(1,\); expected \(2,\), one score a row"),
+        ([0, 2], [0, 1], None, r"indptr has the shape \(2,\); expected \(3,\), one more than the lists"),
+        ([0, 2, 4], [0, 1], None, "list 1: the right row is 1; expected 2 to 3"),
+        ([0, 2], [0], [1.0], r"base_scores has the shape \(1,\); expected \(2,\), one score per row"),
     ],
 )
 def test_bad_lists_are_told(first, right, given, message):

@@ -118,13 +118,13 @@ def test_rows_may_be_made_when_they_are_asked_for():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"indptr": [0, 1, 1, 3]}, "list 1 has no candidates; expected at least one"),
+        ({"indptr": [0, 1, 1, 3]}, "list 1 is empty; expected at least one candidate"),
         ({"indptr": [0]}, r"indptr has the shape \(1,\)"),
         ({"losses": [0.0, 1.0]}, r"losses has the shape \(2,\); expected \(3,\), one for each candidate"),
-        ({"losses": [0.0, np.nan, 1.0]}, "losses has the value nan; expected finite numbers"),
+        ({"losses": [0.0, np.nan, 1.0]}, "losses contains nan; expected finite numbers"),
         ({"losses": ["a", "b", "c"]}, "losses is list; expected an array of numbers"),
         ({"base_scores": [0.0]}, "base_scores has the shape"),
-        ({"rows": np.eye(2)}, "there are 2 rows; expected 3, one for each candidate"),
+        ({"rows": np.eye(2)}, "rows has 2 rows; expected 3, one for each candidate"),
     ],
 )
 def test_bad_lists_are_named(changes, message):
@@ -143,3 +143,15 @@ def test_bad_options_are_named():
     dual = KernelVotedPerceptron().fit(Products(np.eye(2)), [0, 2], [1, 0])
     with pytest.raises(InputError, match=r"block has the shape \(2, 3\); expected \(n_rows, 2\)"):
         dual.score(np.zeros((2, 3)), [0, 2])
+
+
+def test_products_with_a_sparse_support_are_those_of_arrays():
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(24, 60)) * (rng.random((24, 60)) < 0.1)
+    losses, first = rng.random(24), np.arange(0, 25, 4)
+    perceptron = VotedPerceptron(voting=True)
+    for part in (dense, dense[::-1].copy()):  # a second training replaces the support
+        perceptron.fit(csr_matrix(part), first, losses)
+        expected = part @ part[perceptron.support_].T
+        for rows in (part, csr_matrix(part)):
+            np.testing.assert_allclose(perceptron.kernel_scores(rows), expected, atol=1e-12)

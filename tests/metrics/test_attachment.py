@@ -77,7 +77,7 @@ def test_a_predicted_word_without_head_is_wrong():
         (
             [["a", "b"]],
             [["a", "c"]],
-            "sentence 1, word 2: gold has 'b', predicted 'c'; expected the same words",
+            "sentence 1, word 2: gold has 'b', predicted has 'c'; expected the same words",
         ),
     ],
 )
@@ -89,7 +89,9 @@ def test_attachment_says_where_the_sentences_differ(gold, predicted, message):
 
 
 def test_attachment_rejects_gold_without_heads():
-    with pytest.raises(InputError, match="sentence 1: gold word 1 has no head"):
+    with pytest.raises(
+        InputError, match="sentence 1: gold word 1 has no head; expected a head for every word"
+    ):
         tw.metrics.attachment([tw.DepTree(["a"])], [tw.DepTree(["a"], [0])])
 
 

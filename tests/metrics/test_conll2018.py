@@ -245,19 +245,19 @@ def test_no_sentences_score_nothing():
             [["ab", "c"], ["d", "efg"]],
             [["a", "bcd"], ["ex", "g"]],
             "the texts differ: gold has 'fg' (sentence 2, token 2), "
-            "predicted has 'xg' (sentence 2, token 1); expected the same characters except white space",
+            "predicted has 'xg' (sentence 2, token 1); expected the same characters except whitespace",
         ),
         (
             [["ab", "c"]],
             [["a"], ["b"]],
             "the texts differ: gold has 'c' (sentence 1, token 2), predicted ends after sentence 2; "
-            "expected the same characters except white space",
+            "expected the same characters except whitespace",
         ),
         (
             [],
             [["a"]],
             "the texts differ: gold is empty, predicted has 'a' (sentence 1, token 1); "
-            "expected the same characters except white space",
+            "expected the same characters except whitespace",
         ),
     ],
 )
@@ -272,9 +272,9 @@ def test_it_says_where_the_texts_differ(gold, predicted, message):
     [
         (
             tree(["a", "b", "c"], [0, 1, 0]),
-            "has 2 roots (words 1, 3); expected one, unless several roots are allowed",
+            "has 2 roots (words 1, 3); expected one, or multiple_roots=True",
         ),
-        (tw.DepTree(["a"]), "word 1 has no head; expected one"),
+        (tw.DepTree(["a"]), "word 1 has no head; expected a head for every word"),
         (tw.DepTree([]), "has no words; expected at least one"),
         (tw.DepTree(["a", " \u3000"], [0, 1]), "word 2: FORM is empty; expected a form"),
         (

@@ -114,7 +114,7 @@ def test_nothing_to_score_gives_zeros():
 
 def test_parseval_rejects_lists_of_different_lengths():
     tree = tw.ConstTree.parse("(S (N we))")
-    with pytest.raises(InputError, match="1 gold trees but 2 predicted; expected as many"):
+    with pytest.raises(InputError, match="1 gold trees but 2 predicted; expected the same number"):
         tw.metrics.parseval([tree], [tree, tree])
 
 

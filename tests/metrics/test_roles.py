@@ -210,7 +210,9 @@ def test_roles_are_tested_by_role_f1():
 
 def test_role_f1_refuses_trees():
     tree = tw.ConstTree.parse("(S (N we))")
-    with pytest.raises(InputError, match="metric 'role-f1' is for PropSentence; found another kind"):
+    with pytest.raises(
+        InputError, match="metric 'role-f1' is for PropSentence, but the trees are of another kind"
+    ):
         tw.metrics.significance([tree], [tree], [tree], metric="role-f1")
 
 
@@ -218,13 +220,15 @@ def test_role_f1_refuses_trees():
 
 
 def test_roles_reject_lists_of_different_lengths():
-    with pytest.raises(InputError, match=r"^1 gold sentences but 0 predicted; expected as many$"):
+    with pytest.raises(InputError, match=r"^1 gold sentences but 0 predicted; expected the same number$"):
         tw.metrics.roles([sentence({})], [])
 
 
 def test_roles_reject_different_numbers_of_words_and_name_the_sentence():
     gold, guess = [sentence({})] * 2, [sentence({}), sentence({}, n=7)]
-    with pytest.raises(InputError, match=r"^sentence 2: 8 gold words but 7 predicted; expected as many$"):
+    with pytest.raises(
+        InputError, match=r"^sentence 2: 8 gold words but 7 predicted; expected the same number$"
+    ):
         tw.metrics.roles(gold, guess)
 
 

@@ -106,7 +106,10 @@ def test_constituents_are_tested_by_f1():
     ("options", "message"),
     [
         ({"metric": "bleu"}, "metric is 'bleu'; expected one of uas, las"),
-        ({"metric": "f1"}, "metric 'f1' is for ConstTree; found another kind of tree"),
+        (
+            {"metric": "f1"},
+            "metric 'f1' is for ConstTree, but the trees are of another kind; expected another metric",
+        ),
         ({"n_shuffles": 0}, "n_shuffles is 0; expected an integer of at least 1"),
         ({"n_shuffles": 10.5}, "n_shuffles is 10.5; expected an integer of at least 1"),
         ({"random_state": -1}, "random_state is -1; expected an integer of at least 0"),
@@ -143,7 +146,9 @@ def test_accuracies_that_are_equal_everywhere_are_not_different():
 
 
 def test_accuracies_of_unlike_numbers_are_refused():
-    with pytest.raises(InputError, match="there are 2 and 1 examples; expected as many, and at least one"):
+    with pytest.raises(
+        InputError, match="the systems have 2 and 1 examples; expected the same number, and at least one"
+    ):
         accuracy_significance([True, False], [True])
 
 

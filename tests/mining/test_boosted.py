@@ -1,3 +1,7 @@
+import itertools
+import warnings
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -20,9 +24,12 @@ ESTIMATORS = [
     tw.L1BoostedTrees(penalty=0.5, sample_size=20),
 ]
 CHECKS_OF_NUMBERS = [
+    "check_all_zero_sample_weights_error",
+    "check_class_weight_classifiers",
     "check_classifier_data_not_an_array",
     "check_classifiers_classes",
     "check_classifiers_one_label",
+    "check_classifiers_one_label_sample_weights",
     "check_classifiers_train",
     "check_decision_proba_consistency",
     "check_dict_unchanged",
@@ -50,6 +57,13 @@ CHECKS_OF_NUMBERS = [
     "check_pipeline_consistency",
     "check_positive_only_tag_during_fit",
     "check_readonly_memmap_input",
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+    "check_sample_weights_list",
+    "check_sample_weights_not_an_array",
+    "check_sample_weights_not_overwritten",
+    "check_sample_weights_pandas_series",
+    "check_sample_weights_shape",
     "check_supervised_y_2d",
 ]
 
@@ -64,9 +78,16 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
 
 
+def expected_failures_of_binary(estimator):
+    if estimator.penalty != "auto" and estimator.sample_size is None:
+        return {}
+    names = [name for name in CHECKS_OF_NUMBERS if name.startswith("check_sample_weight_equivalence")]
+    return dict.fromkeys(names, "samples are drawn, and a repeated sample is drawn as often")
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures_of_binary)
 def test_scikit_learn_accepts_the_estimator_if_numbers_are_binarised(estimator, check, monkeypatch):
     monkeypatch.setattr("treewright.mining.binary_estimator.as_binary", lambda X: as_binary(X > 0))
     check(estimator)
@@ -101,14 +122,18 @@ def test_a_higher_penalty_leaves_fewer_leaves():
     assert counts[0] < counts[2]
 
 
-def test_the_penalty_is_that_of_the_least_loss_on_samples_held_out():
+def test_trees_end_where_the_loss_on_held_out_samples_is_lowest():
     rng = np.random.default_rng(0)
     (X, y), (new, expected) = (noisy(*parity_data(random_state), rng) for random_state in (0, 1))
     trees = tw.L1BoostedTrees().fit(X, y)
     best = min(trees.steps_, key=lambda step: step.loss)
     assert trees.penalty_ == pytest.approx(best.penalty / 0.8)
     assert best is not trees.steps_[0]
-    lower = tw.L1BoostedTrees(penalty=trees.penalty_ / 20).fit(X, y)
+    assert best is not trees.steps_[-1]
+    assert len(trees.path_[0]) == trees.steps_.index(best) + 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        lower = tw.L1BoostedTrees(penalty=trees.penalty_ / 20).fit(X, y)
     losses = [log_loss(expected, each.predict_proba(new), labels=each.classes_) for each in (trees, lower)]
     assert losses[0] < losses[1]
 
@@ -200,13 +225,13 @@ def test_progress_is_told_for_each_tree():
     records = []
     with records_to(records.append):
         trees = tw.L1BoostedTrees(penalty=5.0).fit(X, y)
-    assert records == [record for each in trees.path_ for record in each]
+    assert records == [step for each in zip(*trees.path_, strict=True) for step in each]
 
 
 def test_too_few_trees_are_warned_of():
     X, y = parity_data()
     with pytest.warns(
-        ConvergenceWarning, match="3 trees are not enough for a penalty of 1; a larger max_trees is"
+        ConvergenceWarning, match="3 trees are not enough for a penalty of 1; increase max_trees"
     ):
         tw.L1BoostedTrees(penalty=1.0, max_trees=3).fit(X, y)
 
@@ -226,7 +251,11 @@ def test_other_values_are_refused_with_a_remedy():
         ({"penalty": "best"}, "penalty is 'best'; expected a number or \"auto\""),
         ({"penalty": 0}, "penalty is 0; expected a number from 1e-09 to 1e\\+12"),
         ({"max_trees": 0}, "max_trees is 0; expected an integer of at least 1"),
-        ({"eta": 0.99}, "eta is 0.99; expected a number from 0.1 to 0.98"),
+        ({"learning_rate": 0}, "learning_rate is 0; expected a number from 1e-06 to 1"),
+        ({"max_leaves": 1}, "max_leaves is 1; expected an integer of at least 2"),
+        ({"eta": 1.1}, "eta is 1.1; expected a number from 0.1 to 1"),
+        ({"class_weight": "even"}, "class_weight is 'even'; expected a dictionary, \"balanced\" or None"),
+        ({"max_seconds": 0}, "max_seconds is 0; expected a number from 0.001 to 1e\\+09"),
         ({"sample_size": 0}, "sample_size is 0; expected an integer of at least 1"),
         ({"validation_fraction": 1.0}, "validation_fraction is 1.0; expected a number from 0.01 to 0.9"),
         ({"n_jobs": 0}, "n_jobs is 0; expected an integer of at least 1"),
@@ -236,6 +265,68 @@ def test_other_values_are_refused_with_a_remedy():
 def test_wrong_options_are_named(options, message):
     with pytest.raises(InputError, match=message):
         tw.L1BoostedTrees(**options).fit([[0, 1], [1, 0]], [0, 1])
+
+
+def test_rare_features_do_not_end_the_path_early():
+    """Where most columns are rare, a leaf that asks for all of them to be absent would overfit."""
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.random((1200, 12)) < 0.3, rng.random((1200, 800)) < 0.005])
+    y = np.where(X[:, :12].sum(axis=1) > 3.5, 1, 0) ^ (rng.random(1200) < 0.1)
+    trees = tw.L1BoostedTrees().fit(csr_matrix(X[:800]), y[:800])
+    assert trees.n_nonzero_ > 50
+    assert trees.score(csr_matrix(X[800:]), y[800:]) > 0.75
+
+
+def test_interactions_without_effects_of_single_features_are_found():
+    rng = np.random.default_rng(0)
+    X = (rng.random((1500, 12)) < 0.5).astype(int)
+    y = (X[:, 0] ^ X[:, 1] ^ X[:, 2]) ^ (rng.random(1500) < 0.05)
+    assert tw.L1BoostedTrees().fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.9
+
+
+def test_a_weight_counts_as_so_many_samples():
+    X, y = parity_data(n_samples=200)
+    weights = np.random.default_rng(0).integers(0, 4, len(y))
+    options = {"penalty": 2.0, "max_trees": 60}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        weighted = tw.L1BoostedTrees(**options).fit(X, y, sample_weight=weights)
+        repeated = tw.L1BoostedTrees(**options).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X))
+
+
+def test_class_weights_are_sample_weights():
+    X, y = parity_data(n_samples=300)
+    weights = np.where(y == "both", 5.0, 1.0)
+    scores = [
+        tw.L1BoostedTrees(max_trees=20, class_weight=class_weight)
+        .fit(X, y, sample_weight=sample_weight)
+        .decision_function(X)
+        for class_weight, sample_weight in ((None, weights), ({"both": 5.0, "even": 1, "odd": 1}, None))
+    ]
+    np.testing.assert_array_equal(*scores)
+    rare = y == "both"
+    balanced, plain = (
+        tw.L1BoostedTrees(max_trees=3, class_weight=each).fit(X, rare) for each in ("balanced", None)
+    )
+    assert balanced.predict(X).sum() > plain.predict(X).sum()
+
+
+def test_samples_of_one_class_with_weights_are_refused():
+    with pytest.raises(
+        InputError, match="samples of 1 class have a weight above zero; expected at least two"
+    ):
+        tw.L1BoostedTrees().fit([[0, 1], [1, 0]], [0, 1], sample_weight=[0, 1])
+
+
+def test_the_trees_grown_within_the_time_limit_are_kept(monkeypatch):
+    X, y = parity_data()
+    clock = SimpleNamespace(perf_counter=itertools.count().__next__)  # a second passes between two looks
+    monkeypatch.setattr("treewright.mining.boosted.time", clock)
+    with pytest.warns(ConvergenceWarning, match="max_seconds=1 was reached after 1 of"):
+        trees = tw.L1BoostedTrees(penalty=0.5, max_seconds=1).fit(X, y)
+    assert [len(each) for each in trees.path_] == [1, 1, 1]
+    assert trees.predict(X).shape == y.shape
 
 
 def test_one_class_is_refused():

@@ -135,6 +135,6 @@ def test_a_foreign_final_estimator_is_not_saved(tmp_path):
         X, y
     )
     with pytest.raises(
-        InputError, match="with a final_estimator cannot be saved; expected None, for its own"
+        InputError, match="with a final_estimator cannot be saved; expected final_estimator=None"
     ):
         classifier.save(tmp_path / "classifier.tw")

@@ -42,17 +42,33 @@ def run_python(program, **environment):
     return done.stderr
 
 
-def test_any_change_of_the_source_asks_for_new_code(tmp_path):
-    names = []
-    for content in ("a = 1", "a = 2", "a = 1"):
-        (tmp_path / "one.py").write_text(content)
-        names.append(code_cache.fingerprint(tmp_path))
-    (tmp_path / "folder").mkdir()
-    for new in ("two.py", "folder/two.py"):
-        (tmp_path / new).write_text("")
-        names.append(code_cache.fingerprint(tmp_path))
-    assert names[0] == names[2]
-    assert len(set(names)) == 4
+def test_any_change_of_the_source_asks_for_new_code():
+    states = (
+        {"one.py": b"a = 1"},
+        {"one.py": b"a = 2"},
+        {"one.py": b"a = 1", "two.py": b""},
+        {"one.py": b"a = 1"},
+    )
+    names = [code_cache.fingerprint({Path(path): code for path, code in each.items()}) for each in states]
+    assert names[0] == names[3]
+    assert len(set(names)) == 3
+
+
+def test_code_stays_when_a_subfolder_changes_that_it_does_not_import():
+    sources = {
+        Path("hashing.py"): b"",
+        Path("one/a.py"): b"from treewright.native.two.b import f\nfrom treewright.native.hashing import mix",
+        Path("two/b.py"): b"",
+        Path("two/c.py"): b"from treewright.native.three.d import g",
+        Path("three/d.py"): b"",
+        Path("four/e.py"): b"from treewright.native.one.a import h",
+    }
+    needed = {path.as_posix() for path in code_cache.needed_by("one", sources)}
+    assert needed == {"hashing.py", "one/a.py", "two/b.py", "two/c.py", "three/d.py"}
+    assert {path.as_posix() for path in code_cache.needed_by("three", sources)} == {
+        "hashing.py",
+        "three/d.py",
+    }
 
 
 def one():
@@ -62,8 +78,9 @@ def one():
 @COMPILES
 def test_code_of_other_packages_is_kept_elsewhere():
     ours, theirs = is_under.stats.cache_path, numba.njit(cache=True)(one).stats.cache_path
-    assert code_cache.FINGERPRINT in ours
-    assert code_cache.FINGERPRINT not in theirs
+    state = code_cache.fingerprint(code_cache.needed_by("data", code_cache.read_sources(code_cache.NATIVE)))
+    assert Path(ours).parts[-2:] == ("data", state)
+    assert state not in theirs
 
 
 def test_code_with_the_package_is_for_the_compiler_and_the_processor_that_are_here(tmp_path):
@@ -94,7 +111,6 @@ def test_what_comes_with_the_package_is_not_compiled(tmp_path):
     made, new = tmp_path / "made", str(tmp_path / "new")
     compiling = run_python(CALL, NUMBA_CACHE_DIR=str(made), NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
     assert "compiles" in compiling
-    shipped = made / code_cache.FINGERPRINT
-    write_manifest(shipped)
-    assert run_python(SHIPPED.format(str(shipped)) + CALL, NUMBA_CACHE_DIR=new) == ""
+    write_manifest(made)
+    assert run_python(SHIPPED.format(str(made)) + CALL, NUMBA_CACHE_DIR=new) == ""
     assert not [*Path(new).rglob("*.nbc")]

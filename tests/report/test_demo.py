@@ -36,7 +36,7 @@ def test_the_demo_shows_trees_scores_and_what_was_found_again(made):
     for name in ("next word", "majority head tag", "third-order parser", "reranked"):
         assert name in shown
     assert "reranked - parser:" in shown
-    assert "70 training sentences are too few, as a pattern must decide more than 3 times." in shown
+    assert "70 training sentences are too few, since a pattern must occur more than 3 times." in shown
     assert "planted   rank" not in shown  # a table without rows
 
 
@@ -69,7 +69,12 @@ def test_the_page_of_the_demo_is_made_as_those_of_experiments(made):
     assert GENERATOR in page
     assert page.count("<svg") == 2
     assert "All experiments" not in page
-    for part in ("majority head tag", "reranked - parser:", "How this was made", "Versions and machine"):
+    for part in (
+        "majority head tag",
+        "reranked - parser:",
+        "How to reproduce this result",
+        "Versions and machine",
+    ):
         assert part in page
     command = shlex.join(["treewright", "demo", "--sentences", "100", "--seed", "0", "--out", str(out)])
     assert command in html.unescape(page)
@@ -91,7 +96,7 @@ def test_without_the_extra_the_page_is_plain_and_says_how_to_get_another(monkeyp
 @pytest.mark.parametrize("name", ["report.html", "model.tw", "treebank.conllu"])
 def test_the_demo_writes_over_nothing_that_is_not_its_own(fail, tmp_path, name):
     (tmp_path / name).write_text("precious")
-    expected = f"{tmp_path / name} is not of a demonstration; expected another folder (--out)"
+    expected = f"{tmp_path / name} was not written by the demo; expected another folder (--out)"
     assert fail("demo", "--out", tmp_path) == f"treewright: {expected}"
     assert (tmp_path / name).read_text() == "precious"
 
@@ -115,7 +120,7 @@ def test_planted_patterns_are_found_word_for_word():
     reranker = learn(Console(file=io.StringIO()), train, dev, random_state=0, n_jobs=2)
     found, n_wanted = find_patterns(reranker, bank, 800)
     table = pattern_table(reranker, bank, 800)
-    assert table.caption.startswith(f"Of the {n_wanted} planted patterns that decide more than 3 times")
+    assert table.caption.startswith(f"Of the {n_wanted} planted patterns that occur more than 3 times")
     assert (len(table.rows), table.notes) == (min(len(found), 12), [])
     assert len(found) > n_wanted / 4
     for find in found:
@@ -148,7 +153,7 @@ def test_a_demo_that_was_cut_off_goes_on_to_the_same_model(fail, monkeypatch, tm
     monkeypatch.undo()
     left = out / "model.tw.checkpoint"
     assert fail(*options).endswith(
-        f"{left} is left of work that was interrupted; give --resume, or delete it"
+        f"{left} exists, from a run that was interrupted; add --resume, or delete it"
     )
     run_command(*options, "--resume")
     assert (out / "model.tw").read_bytes() == (tmp_path / "whole" / "model.tw").read_bytes()

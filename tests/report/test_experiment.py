@@ -101,5 +101,5 @@ def test_experiments_are_listed_without_importing_them():
 def test_rows_are_chosen_in_their_order_with_those_they_are_compared_with():
     assert choose_rows("abcd", None) == list("abcd")
     assert choose_rows("abcd", ("d", "b"), always=("a",)) == ["a", "b", "d"]
-    with pytest.raises(InputError, match="system is 'e'; expected some of a, b, c, d"):
+    with pytest.raises(InputError, match="system is 'e'; expected one or more of a, b, c, d"):
         choose_rows("abcd", ("e",))

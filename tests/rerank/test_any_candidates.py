@@ -101,7 +101,7 @@ def test_of_several_base_weights_the_dev_lists_choose():
     with messages_to(lines.append):
         reranker = CandidateReranker(base_weights=weights).fit(*training, dev=dev)
     assert len(lines) == 3
-    assert all("mean loss on dev" in line for line in lines)
+    assert all("mean dev loss" in line for line in lines)
     each = [CandidateReranker(base_weights=[weight]).fit(*training, dev=dev) for weight in weights]
     assert reranker.dev_losses_.chosen == min(one.dev_losses_.chosen for one in each)
 
@@ -163,16 +163,16 @@ def without_kernel(state):
         (
             None,
             lambda state: state.values["params"].update(learner="svm"),
-            "a learner that goes with the par",
+            "a learner that matches the par",
         ),
         (None, lambda state: state.parts.update(view=State("KernelView")), "view|examples"),
         (None, lambda state: state.parts.update(view=State("Tagger")), "view is a Tagger; expected View"),
         (None, lambda state: state.parts.update(ranker=State("Tagger")), "Tagger"),
         (None, lambda state: state.parts.pop("ranker"), "ranker"),
-        (None, lambda state: spoil(state, "coef", np.nan), "coef has NaN or infinity; expected finite"),
-        (None, lambda state: spoil(state, "updates.right", 99), "expected updates by the support"),
+        (None, lambda state: spoil(state, "coef", np.nan), "coef contains NaN or infinity; expected finite"),
+        (None, lambda state: spoil(state, "updates.right", 99), "expected updates within the support"),
         (None, lambda state: spoil(state, "updates.lives", -1), "lives of at least 0"),
-        (VectorKernel(), without_kernel, "a view that goes with the kernel"),
+        (VectorKernel(), without_kernel, "a view that matches the kernel"),
         (VectorKernel(), lambda state: state.parts["view"].parts.clear(), "examples|NoneType"),
         (VectorKernel(), lambda state: spoil(state, "support", -1), "support of at least 0"),
     ],
@@ -309,7 +309,7 @@ def test_the_top_kernel_can_be_used_too():
     [
         ({"learner": "tree"}, {}, "learner is 'tree'; expected one of perceptron, svm"),
         ({"base_weights": ()}, {}, r"base_weights is \(\); expected a sequence of at least one number"),
-        ({"base_weights": (1, 2)}, {}, "base_weights has 2 values; expected one, or dev to choose with"),
+        ({"base_weights": (1, 2)}, {}, "base_weights has 2 values; expected one value, or dev to choose"),
         ({"base_weights": (-1,)}, {}, r"base_weights\[0\] is -1; expected a number from 0"),
         ({"kernel": "sst"}, {}, "kernel is 'sst'; expected a kernel"),
         (
@@ -317,15 +317,19 @@ def test_the_top_kernel_can_be_used_too():
             {},
             "learner is 'svm' and kernel VectorKernel; expected",
         ),
-        ({"kernel": FisherKernel()}, {}, "list 0: a list is ndarray; expected a DecisionList"),
+        ({"kernel": FisherKernel()}, {}, "list 0: a list is of type ndarray; expected a DecisionList"),
         ({}, {"lists": []}, "lists is list; expected a sequence of at least one list"),
-        ({}, {"lists": [np.eye(2), np.zeros((0, 2))]}, "list 1 has no candidates; expected at least one"),
+        ({}, {"lists": [np.eye(2), np.zeros((0, 2))]}, "list 1 is empty; expected at least one candidate"),
         ({}, {"lists": [np.eye(2), np.eye(3)[:2]]}, "list 1: vectors have 3 columns; expected 2"),
         ({}, {"lists": [np.eye(2), 3]}, "list 1: the examples are int; expected a list"),
-        ({}, {"lists": [[{"a": 1}, {2: 1}], [{}, {}]]}, "candidate 1 is dict; expected a mapping from names"),
-        ({}, {"losses": [[0, 1]]}, "losses has 1 lists; expected 2, as many as of candidates"),
+        (
+            {},
+            {"lists": [[{"a": 1}, {2: 1}], [{}, {}]]},
+            "candidate 1 is dict; expected a mapping from feature names",
+        ),
+        ({}, {"losses": [[0, 1]]}, "losses has 1 lists; expected 2, one per candidate list"),
         ({}, {"losses": [[0, 1], [1]]}, r"list 1: losses have the shape \(1,\); expected \(2,\)"),
-        ({}, {"losses": [[0, 1], [0, np.nan]]}, "list 1: losses have the value nan; expected finite"),
+        ({}, {"losses": [[0, 1], [0, np.nan]]}, "list 1: losses contain nan; expected finite"),
         ({}, {"scores": [["a", "b"], [0, 1]]}, "list 0: scores are .*; expected numbers"),
         ({}, {"dev": 3}, r"dev is int; expected \(lists, losses\) or \(lists, losses, scores\)"),
     ],

@@ -155,7 +155,7 @@ def test_no_tree_has_reasons_if_the_reranker_is_not_trusted(parser, bank, cache,
 
 def test_kernels_have_no_features_to_name(parser, bank, cache):
     reranker = train(parser, bank, cache, learner="kernel", chunks=2)
-    with pytest.raises(InputError, match="no features, but a kernel; expected learner 'mined'"):
+    with pytest.raises(InputError, match="uses a kernel and has no features; expected learner 'mined'"):
         reranker.arc_reasons(bank[:1])
 
 

@@ -177,7 +177,7 @@ def test_predicted_tags_are_those_of_taggers_that_have_not_seen_the_sentence(tre
 
 
 def test_too_few_sentences_are_refused(trees):
-    with pytest.raises(InputError, match="2 sentences for 3 folds; expected a sentence a fold or more"):
+    with pytest.raises(InputError, match="2 sentences for 3 folds; expected at least one sentence per fold"):
         jackknife_lists(tw.DependencyParser(**OPTIONS), trees[:2], folds=3)
 
 
@@ -186,7 +186,7 @@ def test_progress_names_the_fold(trees):
     with messages_to(lines.append):
         jackknife.jackknife_lists(tw.DependencyParser(**OPTIONS), trees, k=2, folds=2)
     assert {line.split(":")[0] for line in lines} == {
-        "lists of candidates",
+        "candidate lists",
         "pruning of folds",
         "fold 1",
         "fold 2",

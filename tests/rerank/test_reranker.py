@@ -201,7 +201,7 @@ def test_progress_tells_of_the_lists_and_the_gain(parser, train, dev, cache):
     lines = []
     with messages_to(lines.append):
         DependencyReranker(parser=parser, space="template", **QUICK).fit(train, dev, cache=cache)
-    assert any("of the best of up to 5" in line for line in lines)
+    assert any("with k = 5" in line for line in lines)
     assert any("reranked with beta" in line for line in lines)
 
 
@@ -209,13 +209,13 @@ def test_progress_tells_of_the_lists_and_the_gain(parser, train, dev, cache):
 def test_the_line_about_tuning_tells_the_gain_and_its_p_value(distrusted):
     reranker, lines = distrusted
     line = next(line for line in lines if line.startswith("tuning: UAS"))
-    assert f"{reranker.gain_:+.2f} (p = {reranker.p_value_:.4f}) with each half" in line
+    assert f"cross-validated gain {reranker.gain_:+.2f} (p = {reranker.p_value_:.4f})" in line
 
 
 def test_without_a_significant_gain_trees_are_ranked_as_by_the_parser(distrusted, parser, test):
     reranker, lines = distrusted
     assert not reranker.is_trusted_
-    assert lines[-1] == "the gain is not significant at 0: trees are ranked as by the parser"
+    assert lines[-1] == "the gain is not significant at 0: the parser's ranking is used"
     assert reranker.predict(test) == parser.predict(test)
     for mine, base in zip(reranker.kbest(test, 8), parser.kbest(test, 8), strict=True):
         assert [one.tree for one in mine] == [one.tree for one in base]
@@ -252,7 +252,9 @@ def test_a_model_that_says_nothing_of_its_gain_is_refused(name, subtrees, tmp_pa
     state = subtrees.get_state()
     del state.values[name]
     save_state(state, tmp_path / "reranker.tw")
-    with pytest.raises(FormatError, match=f"a damaged DependencyReranker .'{name}'.; expected a model as"):
+    with pytest.raises(
+        FormatError, match=f"a corrupt DependencyReranker .'{name}'.; expected an intact model"
+    ):
         tw.load(tmp_path / "reranker.tw")
 
 
@@ -326,11 +328,11 @@ def test_pairs_of_words_and_tags_are_reranked_as_trees(reranker, test):
 @pytest.mark.parametrize("door", ["predict", "kbest", "marginals", "alternatives", "explain", "annotate"])
 def test_what_is_no_list_of_tagged_sentences_is_refused(reranker, door):
     for sentences, message in [
-        ("The cat", "the sentences are the text 'The cat', and a DependencyReranker reads words"),
+        ("The cat", "the sentences are the text 'The cat', but a DependencyReranker reads words"),
         (["The", "cat"], "one sentence was given, ['The', 'cat']; expected a list of sentences: [[...]]"),
         (tw.DepTree(["a"]), "one tree was given, DepTree('a', n=1); expected a list of sentences: [tree]"),
         (None, "the sentences are of type NoneType; expected a list of sentences"),
-        ([["The", "cat"]], "sentence 1 has no tags, and this DependencyReranker needs tags"),
+        ([["The", "cat"]], "sentence 1 has no tags, but this DependencyReranker needs tags"),
     ]:
         with pytest.raises(InputError) as caught:
             getattr(reranker, door)(sentences)

@@ -59,6 +59,6 @@ def test_what_is_chosen_is_never_worse_than_the_parser(monkeypatch, max_tried):
 
 def test_tuning_says_what_it_gains():
     assert str(ScoreWeights(0.5, (2.0, 0.25), 80.0, 81.25, 90.0)) == (
-        "dev F1 80.00 by the score of the parser, 81.25 reranked "
-        "(evidence times 0.5, parser 2 times 2, parser 3 times 0.25), 90.00 at best"
+        "dev F1 80.00 by the parser, 81.25 reranked "
+        "(reranker weight 0.5, parser 2 weight 2, parser 3 weight 0.25), 90.00 oracle"
     )

@@ -138,13 +138,13 @@ def test_adjuncts_are_merged_and_others_are_not():
 
 def test_trees_and_roles_of_different_sentences_are_refused(tmp_path):
     sentences = read(tmp_path, COLUMNS)
-    with pytest.raises(InputError, match="there are 2 trees and 1 sentences"):
+    with pytest.raises(InputError, match="2 trees but 1 sentences"):
         tw.find_arguments([MARY, MARY], sentences)
     with pytest.raises(InputError, match="tree 1 has 2 words, its sentence with roles 6"):
         tw.find_arguments([tw.ConstTree.parse("(S (N a) (V b))")], sentences)
     with pytest.raises(InputError, match="word 1 of tree 1 is 'John', of its sentence with roles 'Mary'"):
         tw.find_arguments([MARY.with_words(["John", *MARY.words()[1:]])], sentences)
-    with pytest.raises(InputError, match="sentence 1 has a PropSentence where a ConstTree is expected"):
+    with pytest.raises(InputError, match="sentence 1 is a PropSentence; expected a ConstTree"):
         tw.find_arguments(sentences, [MARY])
 
 

@@ -13,7 +13,12 @@ from treewright.data.templates import TemplateLanguage
 from treewright.srl.arguments import find_arguments, find_candidates, keep_verbal, node_places, shape_of
 from treewright.srl.codes import CERTAIN, CodeClassifier, encode, join_codes
 from treewright.srl.features import view_argument
-from treewright.srl.identification import ALL_VALUES, choose_apart, encode_candidates, list_candidates
+from treewright.srl.identification import (
+    ALL_VALUES,
+    choose_non_overlapping,
+    encode_candidates,
+    list_candidates,
+)
 
 PERSUADE = tw.ConstTree.parse(
     "(S (NP (NNP Mary)) (VP (VBD persuaded) (NP (DT the) (NN fox)) (S (VP (TO to) (VP (VB take) "
@@ -131,7 +136,7 @@ def test_nodes_chosen_apart_have_the_largest_sum_of_all_choices(case):
     tree, gains = case
     shape = shape_of(tree)
     places = [set(range(*bounds)) for bounds in zip(shape.starts, shape.ends, strict=True)]
-    chosen = choose_apart(shape, gains)
+    chosen = choose_non_overlapping(shape, gains)
     assert sum(gains[node] for node in chosen) == pytest.approx(best_sum(places, gains))
     assert sum(len(places[node]) for node in chosen) == len(set().union(*(places[node] for node in chosen)))
     assert [shape.starts[node] for node in chosen] == sorted(shape.starts[node] for node in chosen)
@@ -139,8 +144,8 @@ def test_nodes_chosen_apart_have_the_largest_sum_of_all_choices(case):
 
 def test_what_gains_nothing_is_not_chosen():
     shape = shape_of(PERSUADE)
-    assert choose_apart(shape, {}) == []
-    assert choose_apart(shape, {0: -1.0, 3: 0.0}) == []
+    assert choose_non_overlapping(shape, {}) == []
+    assert choose_non_overlapping(shape, {0: -1.0, 3: 0.0}) == []
 
 
 def sentence(*propositions):

@@ -11,7 +11,7 @@ from treewright.data.consttree import Span
 from treewright.data.propbank import Proposition, PropSentence
 from treewright.errors import InputError
 from treewright.progress import messages_to
-from treewright.srl.labeler import CORE, RoleLabeler, name_apart
+from treewright.srl.labeler import CORE, RoleLabeler, assign_roles
 
 CLASSES = ["ARG0", "ARG1", "ARGM-TMP", "R-ARG0"]
 
@@ -140,11 +140,11 @@ def test_progress_is_told(bank):
     with messages_to(lines.append):
         RoleLabeler().fit(bank.constituents[:10], bank.propositions[:10])
     assert lines[0].startswith("10 sentences, ")
-    assert any("constituents, of which" in line for line in lines)
+    assert any("candidate constituents" in line for line in lines)
 
 
 def test_different_numbers_of_trees_and_sentences_are_refused(bank, labeler):
-    expected = "there are 2 trees and 1 sentences with roles; expected as many"
+    expected = "2 trees but 1 sentences with roles; expected equal numbers"
     with pytest.raises(InputError, match=expected):
         RoleLabeler().fit(bank.constituents[:2], bank.propositions[:1])
     with pytest.raises(InputError, match=expected):
@@ -165,7 +165,7 @@ def test_predicates_with_nothing_beside_them_are_refused():
     tree = tw.ConstTree.parse("(TOP (VB go))")
     spans = (Span("V", 0, 1), Span("ARG1", 0, 1))
     sentence = PropSentence(["go"], ["VB"], [Proposition(0, "go", "go.01", spans)], [])
-    with pytest.raises(InputError, match="no constituent stands beside a predicate"):
+    with pytest.raises(InputError, match="no predicate has a candidate argument"):
         RoleLabeler().fit([tree], [sentence])
 
 
@@ -180,7 +180,7 @@ def test_nothing_to_learn_from_is_refused(times):
     tree = tw.ConstTree.parse("(S (VB go))")
     sentence = PropSentence(["go"], ["VB"], [Proposition(0, "go", "go.01", (Span("V", 0, 1),))], [])
     with pytest.raises(
-        InputError, match=f"there are {times} predicates and no arguments; expected some of both"
+        InputError, match=f"{times} predicates and no arguments; expected at least one of each"
     ):
         RoleLabeler().fit([tree] * times, [sentence] * times)
 
@@ -203,14 +203,16 @@ def test_options_that_have_no_meaning_are_refused(bank, options, message):
 
 def test_a_labeler_that_was_not_trained_is_refused(tmp_path):
     for use in (lambda one: one.predict([]), lambda one: one.save(tmp_path / "m")):
-        with pytest.raises(InputError, match="this RoleLabeler is not fitted; call fit first, or load one"):
+        with pytest.raises(
+            InputError, match="this RoleLabeler is not fitted; call fit first, or load a fitted one"
+        ):
             use(RoleLabeler())
 
 
 @given(st.lists(st.lists(st.integers(-5, 5), min_size=4, max_size=4), max_size=4))
 def test_names_have_the_largest_sum_without_a_core_role_twice(rows):
     values = np.array(rows, dtype=np.float64).reshape(-1, 4)
-    names = name_apart(values, CLASSES)
+    names = assign_roles(values, CLASSES)
     cores = [name for name in names if name in CORE]
     assert len(set(cores)) == len(cores)
     total = sum(row[CLASSES.index(name)] for row, name in zip(values, names, strict=True))
@@ -218,4 +220,4 @@ def test_names_have_the_largest_sum_without_a_core_role_twice(rows):
 
 
 def test_a_core_role_is_repeated_where_there_is_no_other():
-    assert name_apart(np.ones((2, 1)), ["ARG0"]) == ["ARG0", "ARG0"]
+    assert assign_roles(np.ones((2, 1)), ["ARG0"]) == ["ARG0", "ARG0"]

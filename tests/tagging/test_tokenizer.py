@@ -241,7 +241,7 @@ def test_a_tokenizer_with_a_missing_array_is_refused(tokenizer, tmp_path, name):
     state = tokenizer.get_state()
     state.arrays[name] = np.zeros((2, 2), dtype=np.float32)
     save_state(state, tmp_path / "bad.tw")
-    with pytest.raises(FormatError, match="a damaged Tokenizer"):
+    with pytest.raises(FormatError, match="a corrupt Tokenizer"):
         tw.load(tmp_path / "bad.tw")
 
 

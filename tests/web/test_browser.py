@@ -307,7 +307,7 @@ def test_words_that_the_model_has_never_seen_are_marked(page):
     assert "2" in {word.get_attribute("data-word") for word in marked}
     assert "“frobnicated”" in page.one(".unseen").text
     page.choose(2)
-    assert page.one("#panel .unseen").text == "The model has never seen “frobnicated”."
+    assert page.one("#panel .unseen").text == "“frobnicated” is not in the training set."
 
 
 def test_a_long_sentence_shows_the_mean_confidence_of_its_arcs(page, served):
@@ -442,7 +442,7 @@ def test_an_edited_tag_is_sent_and_stays(page):
 def test_a_model_that_lacks_tags_is_given_them_word_by_word(page, served):
     page.go("#text=The+juggler+sneezed+.+He+left+.&dependency=gold")
     page.wait(lambda: len(page.all(".tags input")) == 4)
-    assert "4 words without a tag, which gold needs; fill in all tags" in page.status
+    assert "4 words without a tag; gold needs tags" in page.status
     assert [field.get_attribute("value") for field in page.all(".tags input")] == [""] * 4
     assert page.one(".tags input").is_displayed()
     tags = ["DET", "NOUN", "VERB", "PUNCT"]
@@ -564,7 +564,7 @@ def test_a_link_to_what_is_not_there_shows_what_is(page, served):
 def test_no_text_is_told(page):
     page.one("#text").clear()
     page.one("#parse").click()
-    assert page.status == "There is no sentence yet; type or paste one."
+    assert page.status == "Type or paste a sentence first."
     assert page.one("#status").get_attribute("aria-live") == "polite"
     assert page.has_focus("#text[aria-invalid=true]")
 
@@ -594,7 +594,7 @@ def test_a_busy_service_is_asked_again(page):
     )
     page.submit(SENTENCE)
     page.settle()
-    assert any("busy; asking again in 1 second" in text for text in page.run("return window.told"))
+    assert any("busy; retrying in 1 second" in text for text in page.run("return window.told"))
     assert page.heads()
 
 

@@ -269,7 +269,9 @@ def test_totals_of_the_reasons_add_up_to_the_lead_of_the_best_tree(client, model
 
 def test_constituents_are_not_explained(client):
     reason = refuse(client, "/explain", {"text": SENTENCE, "model": "constituents"}, 422)
-    assert reason == "model constituents finds constituents; expected a dependency model to explain"
+    assert (
+        reason == "model constituents is a constituency model; expected a dependency model for explanations"
+    )
 
 
 def test_given_tags_are_kept_and_the_others_found(client):
@@ -359,10 +361,10 @@ def test_serving_leaves_models_as_they_are(client, models):
         ({"text": "a", "sentences": [[{"word": "b"}]]}, 422, "the body has sentences and text; expected"),
         ({"text": "  \n "}, 422, "text has no words; expected at least one"),
         ({"text": 7}, 422, "text is '7'; expected a valid string"),
-        ({"text": "a", "kk": 2}, 422, "'kk' is no field of the request; expected those of /docs"),
+        ({"text": "a", "kk": 2}, 422, "'kk' is not a field of the request; expected those listed in /docs"),
         ({"text": "a", "model": "x"}, 404, "model is 'x'; expected one of parser, reranker, gold, const"),
         ({"text": "1\tThe\t_\n"}, 422, "text:1: 3 columns; expected 10, separated by tabs"),
-        ({"text": "(S (NP"}, 422, "text:1: the end of the input inside the tree that begins in line 1"),
+        ({"text": "(S (NP"}, 422, "text:1: end of input inside the tree that begins in line 1"),
         ({"text": "a b", "fixed": [[], [{"word": 1, "head": 0}]]}, 422, "fixed has 2 lists; expected 1"),
         ({"text": "a b", "fixed": [[{"word": 1, "head": 9}]]}, 422, "sentence 1"),
         (
@@ -373,12 +375,12 @@ def test_serving_leaves_models_as_they_are(client, models):
         (
             {"text": "a b", "model": "constituents", "fixed": [[{"word": 1, "head": 0}]]},
             422,
-            "model constituents finds constituents; expected a dependency model for fixed arcs",
+            "model constituents is a constituency model; expected a dependency model for fixed arcs",
         ),
         (
             {"sentences": [[{"word": "two words"}]]},
             422,
-            "sentences.0.0.word is 'two words'; expected no white space and no controls",
+            "sentences.0.0.word is 'two words'; expected no whitespace and no control characters",
         ),
     ],
 )
@@ -389,7 +391,7 @@ def test_what_cannot_be_used_is_told_in_one_sentence(client, body, code, reason)
 def test_too_many_trees_are_refused(client):
     assert refuse(client, "/kbest", {"text": "a", "k": 51}, 422).startswith("k is '51'; expected")
     reason = refuse(client, "/kbest", {"text": "Bread slept! " * 11, "k": 50}, 413)
-    assert reason == "50 trees of 11 sentences; expected at most 500 trees, or several requests"
+    assert reason == "50 trees of 11 sentences; expected at most 500 trees; send several requests"
 
 
 def test_limits_of_size_are_kept(models):
@@ -467,8 +469,8 @@ def test_a_body_that_never_ends_is_given_up():
 def test_unknown_paths_and_methods_are_told(client):
     missing, wrong = client.get("/trees"), client.get("/parse")
     assert (missing.status_code, wrong.status_code) == (404, 405)
-    assert missing.json() == {"error": "there is no '/trees'; expected one of the paths of /docs"}
-    assert wrong.json() == {"error": "'/parse' was asked by GET; expected POST"}
+    assert missing.json() == {"error": "'/trees' does not exist; expected one of the paths listed in /docs"}
+    assert wrong.json() == {"error": "the method for '/parse' is GET; expected POST"}
     assert wrong.headers["Allow"] == "POST"
 
 
@@ -490,7 +492,7 @@ def test_the_reference_names_every_path_and_nothing_outside(client):
 
 
 def test_models_that_do_not_parse_are_refused():
-    with pytest.raises(InputError, match="x is a Tagger; expected a parser, or a reranker of one"):
+    with pytest.raises(InputError, match="x is a Tagger; expected a parser or a reranker"):
         make_app({"x": Tagger()})
     with pytest.raises(InputError, match="no models were given; expected at least one"):
         make_app({})
@@ -531,7 +533,7 @@ def test_beyond_the_line_work_is_refused_at_once(blocked):
         first, second = (asyncio.ensure_future(line.run(go.wait)) for _ in range(2))
         await asyncio.sleep(0)
         counts = line.running, line.waiting
-        with pytest.raises(BusyError, match="1 requests are being worked on and 1 wait; expected fewer"):
+        with pytest.raises(BusyError, match="1 requests are running and 1 are waiting; try again"):
             await line.run(go.wait)
         go.set()
         return counts, await first, await second
@@ -544,7 +546,9 @@ def test_work_out_of_time_counts_as_running_until_it_ends(blocked):
     line, go = blocked
 
     async def wait():
-        with pytest.raises(OutOfTimeError, match=r"no answer within 1 seconds; expected fewer or shorter"):
+        with pytest.raises(
+            OutOfTimeError, match=r"the time limit of 1 seconds was exceeded; send fewer or shorter"
+        ):
             await line.run(go.wait)
         return line.running
 
@@ -597,7 +601,7 @@ def test_a_full_line_and_a_slow_answer_have_codes_of_their_own(models):
         finally:
             go.set()
     assert (slow.status_code, busy.status_code) == (504, 503)
-    assert slow.json()["error"].startswith("no answer within 1 seconds; expected fewer")
+    assert slow.json()["error"].startswith("the time limit of 1 seconds was exceeded; send fewer")
     assert busy.headers["Retry-After"] == "1"
     assert health["running"] == 1
 
@@ -610,4 +614,4 @@ def test_an_unforeseen_error_says_nothing_of_the_inside(models):
             "/parse", content=json.dumps({"text": "a"}), headers={"Content-Type": "application/json"}
         )
     assert answer.status_code == 500
-    assert answer.json() == {"error": "the service has failed; its log says why"}
+    assert answer.json() == {"error": "internal error; see the log of the service"}

@@ -1,1 +1,1 @@
-"""One contract for whatever annotates sentences, and the driver that annotates files with it."""
+"""The common interface of models that annotate sentences, and a function that annotates files."""

@@ -1,6 +1,6 @@
-"""CoNLL-U and plain text in, CoNLL-U out, for models that annotate words."""
+"""Reading of CoNLL-U and plain text, and writing of CoNLL-U, for models that annotate words."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,15 @@ from treewright.data.formats import FORMATS, NO_TEXT, TITLES, open_text_or_trees
 from treewright.errors import InputError
 
 OTHERS = {"brackets": TITLES["constituents"], "props": TITLES["propositions"], "binary": NO_TEXT}
-"""What cannot be read as words, by what it looks like."""
+"""Descriptions of contents that cannot be read as words."""
 
 
 @contextmanager
 def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterator[DepTree]]:  # noqa: ANN401
-    """Open CoNLL-U or the like, whose heads may be missing, or plain text, whichever it is.
+    """Open a file of sentences: CoNLL-U or a related format, in which heads may be missing, or plain text.
 
-    Text is split by the tokenizer, if there is one, or by spaCy's rules for the language of the request.
+    Plain text is split by the tokenizer, if there is one, or else by spaCy's rules for the requested
+    language.
     """
     with open_text_or_trees(source) as (content, stream):
         if request.language is not None:
@@ -29,7 +30,7 @@ def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterat
         elif (request.raw or content == "text") and tokenizer is not None:
             if request.fixed_heads:
                 place = source_name(source)
-                raise InputError(f"--fixed-heads with plain text, {place}; expected CoNLL-U, which has heads")
+                raise InputError(f"--fixed-heads with plain text, {place}; expected CoNLL-U with heads")
             yield tokenizer.iter_split(iter_text(stream))
         elif request.raw:
             yield split_by_rules(stream, "xx")
@@ -37,11 +38,13 @@ def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterat
             yield FORMATS[content].read(stream, require_heads=False)
         elif content in OTHERS:
             found = f"{source_name(source)} looks like {OTHERS[content]}"
-            remedy = " (--raw, if it is text)" if content != "binary" and tokenizer is not None else ""
+            remedy = (
+                " (use --raw if it is plain text)" if content != "binary" and tokenizer is not None else ""
+            )
             raise InputError(f"{found}; expected CoNLL-U or plain text{remedy}")
         elif any(text.strip() for text in iter_text(stream)):
             raise InputError(
-                f"{source_name(source)} looks like plain text, and this model has no tokenizer; expected "
+                f"{source_name(source)} looks like plain text, but this model has no tokenizer; expected "
                 "CoNLL-U, a pipeline such as 'en', or --raw (needs the extra spacy)"
             )
         else:
@@ -49,32 +52,32 @@ def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterat
 
 
 class ConlluFormatter:
-    """Analyses of sentences as CoNLL-U, with the columns that the first of all declares.
+    """Formats analyses as CoNLL-U, with the columns that the first sentence declares.
 
     Parameters
     ----------
     target : str
-        The file, for complaints.
+        The output file, for error messages.
     begun : path, optional
-        A file that earlier sentences were written to.
-    trees_of : callable, optional
-        Returns the trees of analyses as they are written, if they change.
+        A partial output file with earlier sentences.
     """
 
-    def __init__(
-        self,
-        target: str,
-        begun: Path | None,
-        trees_of: Callable[[list[Analysis]], list[DepTree]] | None = None,
-    ) -> None:
-        self._target, self._layout, self._trees_of = target, CONLLU, trees_of
+    def __init__(self, target: str, begun: Path | None) -> None:
+        self._target, self._layout = target, CONLLU
         if begun is not None:
             first = next(iter_conllu(begun, require_heads=False))
             self._layout = declared_layout(first.comments, target)
 
     def __call__(self, number: int, analyses: list[Analysis]) -> str:
-        """Return the text of the analyses of a sentence, whose number, from 1, is given first."""
-        trees = self._trees_of(analyses) if self._trees_of else [each.tree for each in analyses]
+        """Return the analyses of a sentence as text.
+
+        Parameters
+        ----------
+        number : int
+            Number of the sentence, from 1.
+        analyses : list of Analysis
+            Its analyses, best first.
+        """
         if number == 1:
-            self._layout = declared_layout(trees[0].comments, self._target)
-        return "".join(format_tree(tree, self._layout) for tree in trees)
+            self._layout = declared_layout(analyses[0].tree.comments, self._target)
+        return "".join(format_tree(each.tree, self._layout) for each in analyses)

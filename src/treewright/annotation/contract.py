@@ -1,8 +1,8 @@
-"""What taggers, parsers, rerankers and role labelers have in common: sentences in, analyses out.
+"""The common interface of taggers, parsers, rerankers and role labelers: sentences in, analyses out.
 
-`annotate` returns the analyses of each sentence. The other methods tell the file driver, the service and
-spaCy what a model can do, how it reads its sentences and how it writes what it finds. None of these needs to
-know which class a model is of.
+`annotate` returns the analyses of each sentence. The other methods describe what a model can do, how it reads
+sentences and how it writes analyses. Thus `annotate_file`, the web service and the spaCy component work with
+every model class.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,10 +27,11 @@ class Analysis(NamedTuple):
     Attributes
     ----------
     tree : DepTree, ConstTree or PropSentence
+        The annotated sentence.
     score : float or None
-        The larger, the better; None where only the best analysis was wanted.
+        Score, higher is better; None if only the best analysis was requested.
     probability : float or None
-        None where the model does not know it.
+        Probability; None if the model does not estimate it.
     """
 
     tree: Any
@@ -39,31 +40,31 @@ class Analysis(NamedTuple):
 
 
 Formatter = Callable[[int, list[Analysis]], str]
-"""Returns the text of the analyses of a sentence, whose number, from 1, is given first."""
+"""A function that takes the number of a sentence (from 1) and its analyses, and returns text."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted of an annotator.
+    """What an annotator is asked to do.
 
     Parameters
     ----------
     k : int
         Number of k-best trees per sentence.
     tags : {"gold", "predicted"}, optional
-        Use the tags of the input, or predict them (by default as trained).
+        Use the tags of the input, or predict them (default: as in training).
     confidence : bool
-        Write the probability of each arc to MISC, or draw it behind the relation.
+        Write the probability of each arc to MISC, or after the relation in drawings.
     fixed_heads : bool
-        Keep the heads that the input has (_ where unknown).
+        Keep the heads given in the input (_ is unknown).
     draw : bool
         Draw the trees instead of writing CoNLL-U or brackets.
     raw : bool
-        Read the input as plain text, whatever it looks like.
+        Always read the input as plain text.
     language : str, optional
-        Split plain text by spaCy's rules for a language, such as en (needs the extra spacy).
+        Split plain text with spaCy's rules for this language, such as en (needs the extra spacy).
     predicates_from : str, optional
-        PropBank columns of the same sentences, with known predicates.
+        File of PropBank columns with the predicates of the same sentences.
     """
 
     k: Annotated[int, Range(1, 10_000)] = 1
@@ -77,22 +78,22 @@ class Request:
 
 
 class Annotator(Model):
-    """Base of models that annotate sentences.
+    """Base class of models that annotate sentences.
 
     Attributes
     ----------
     finds : {"tags", "dependencies", "constituents", "roles"}
-        What the analyses are.
+        Kind of the analyses.
     can : frozenset of str
-        The fields of `Request` that the model understands.
+        The fields of `Request` that the model supports.
     uses_cluster : bool
         Whether batches can be sent to a cluster.
     keeps_input : bool
-        Whether a file may be annotated in its place, as everything else in it is kept.
+        Whether a file can be annotated in place, since the rest of its content is kept.
     n_at_once, n_sent : int
-        Sentences annotated at a time here, and sent to a worker of a cluster at a time.
+        Sentences per batch: on this machine, and sent to a worker of a cluster.
     explains : bool
-        Whether `explain` has reasons for a choice.
+        Whether `explain` is supported.
     """
 
     finds: ClassVar[Finds]
@@ -102,47 +103,44 @@ class Annotator(Model):
     n_at_once: ClassVar[int] = 2000
     n_sent: ClassVar[int] = 250
     explains: ClassVar[bool] = False
+    own_tokenizer: ClassVar[Any] = None
+    """The model's own tokenizer, or None."""
 
     def annotate(self, sentences: Sequence[Any], *, k: int = 1) -> list[list[Analysis]]:
-        """Return up to `k` analyses of each sentence, the best first."""
+        """Return up to `k` analyses of each sentence, best first."""
         raise NotImplementedError
 
     @property
     def needs_tags(self) -> bool:
-        """Whether sentences must bring tags."""
+        """Whether the sentences must have tags."""
         return False
 
     @property
-    def own_tokenizer(self) -> Any:  # noqa: ANN401
-        """The tokenizer inside the model, or None."""
-        return None
-
-    @property
     def own_tagger(self) -> Any:  # noqa: ANN401
-        """The tagger inside the model, or None."""
+        """The model's own tagger, or None."""
         return None
 
     @property
     def uses_own_tagger(self) -> bool:
-        """Whether sentences are tagged by the tagger inside the model."""
+        """Whether the model's own tagger tags the sentences."""
         return self.own_tagger is not None and not self.needs_tags
 
     @property
     def known_tags(self) -> Sequence[str]:
-        """The tags that the model was trained with."""
+        """The tags of the training set."""
         return ()
 
     def knows_words(self, words: Sequence[str]) -> list[bool] | None:
-        """Tell which words occur in the training sentences; None if the model has not kept them."""
+        """Return whether each word occurs in the training set; None if the model has no vocabulary."""
         return None
 
     def prepare_for(self, request: Request, *, n_jobs: int = 1) -> Self:
-        """Return a model that does what is wanted, by other parameters if need be; this one stays as it is.
+        """Return a model for a request, with other parameters if necessary; `self` is unchanged.
 
         Raises
         ------
         InputError
-            If this model cannot do it.
+            If this model does not support the request.
         """
         for field in fields(request):
             name = field.name
@@ -156,7 +154,7 @@ class Annotator(Model):
             check_choice("tags", request.tags, ("gold", "predicted"))
             if request.tags == "predicted" and self.own_tagger is None:
                 raise InputError(
-                    "the parser has no tagger of its own; expected one (--tags predicted in training)"
+                    "the parser has no tagger of its own; expected one; train with --tags predicted"
                 )
             is_text = request.raw or request.language is not None
             if request.tags == "gold" and is_text and self.own_tagger is not None:
@@ -167,21 +165,21 @@ class Annotator(Model):
         return self.using(**changes) if changes else self
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Any]]:
-        """Open a file as sentences that have what the model needs."""
+        """Open a file and yield sentences in the form that the model needs."""
         raise NotImplementedError
 
     def annotate_batch(self, sentences: Sequence[Any], request: Request) -> list[list[Analysis]]:
-        """Return the analyses of sentences from `open_sentences`, as they are written."""
+        """Return the analyses of sentences from `open_sentences`, ready to be written."""
         return self.annotate(sentences, k=request.k)
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
-        """Return what writes analyses; `begun` is a file that others were written to before."""
+        """Return the formatter of analyses; `begun` is a partial output file with earlier sentences."""
         raise NotImplementedError
 
     def explain(self, sentences: Sequence[Any]) -> Any:  # noqa: ANN401
-        """Return why the best analyses won."""
+        """Explain why the best analyses were chosen."""
         raise InputError(
-            f"a {type(self).__name__} has no reasons; expected a dependency parser or a pipeline"
+            f"a {type(self).__name__} does not support explain; expected a dependency parser or a pipeline"
         )
 
 
@@ -195,22 +193,24 @@ ABLE = {
     "language": "reads words",
     "predicates_from": "finds roles",
 }
-"""Who understands the parts of a request."""
+"""The models that support each field of a request, for error messages."""
 
 
 def draw_analyses(
     target: str, confidence_of: Callable[[Any], Sequence[float]] | None, number: int, analyses: list[Analysis]
 ) -> str:
-    """Return the trees of a sentence as drawings, k-best trees with rank and score.
+    """Draw the trees of a sentence as text; k-best trees have a rank and a score.
 
     Parameters
     ----------
     target : str
-        The file, or ``"-"``, of which the encoding is respected.
+        The output file, or ``"-"``; its encoding is respected.
     confidence_of : callable, optional
-        Returns the confidence in the arcs of a tree, if it is to be shown.
-    number, analyses
-        As in `Formatter`.
+        Returns the confidence of each arc of a tree, if it is shown.
+    number : int
+        Number of the sentence, from 1.
+    analyses : list of Analysis
+        Its analyses, best first.
     """
     from treewright.drawing.pictures import draw_text, for_terminal
 

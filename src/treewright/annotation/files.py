@@ -1,4 +1,4 @@
-"""Files annotated sentence by sentence, whatever their size, to a file that grows and can go on."""
+"""Annotation of files of any size as a stream of sentences, which can be resumed."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ from treewright.progress import task, track
 from treewright.scale import Client, iter_jobs
 
 NOTE, OUTPUT = "note", "output"
-"""Steps of a checkpoint: how far the file has grown, and the file."""
+"""Steps of a checkpoint: the progress, and the partial output file."""
 
 
 def annotate_file(
@@ -32,22 +32,23 @@ def annotate_file(
     checkpoint: str | os.PathLike[str] | None = None,
     client: Client | None = None,
 ) -> None:
-    """Annotate the sentences of a file, and write what is found in them.
+    """Annotate the sentences of a file, and write the analyses.
 
     Parameters
     ----------
     model : Annotator
+        The fitted model.
     source, target : str
-        Files, or ``"-"``.
+        Input and output file; ``"-"`` is standard input or output.
     request : Request, optional
-        What is wanted; one analysis per sentence without it.
+        What to do (by default, one analysis per sentence).
     n_jobs : int
-        Number of threads; results do not depend on it. With a client, of each of its workers.
+        Number of threads, here or on each worker of the cluster. Results do not depend on it.
     checkpoint : path, optional
-        A folder in which what is done is kept, for files alone. If it exists, work goes on from it, to the
-        same file.
+        Folder for the partial output; only if both `source` and `target` are files. If it exists, work
+        resumes from it, and the output is the same.
     client : distributed.Client, optional
-        A cluster that does the work; sentences are read and written here.
+        Dask cluster that annotates the sentences. This machine reads and writes the files.
     """
     request = request or Request()
     model = model.prepare_for(request, n_jobs=n_jobs)
@@ -74,7 +75,7 @@ def annotate_file(
 
 
 def _name_work(model: Annotator, request: Request, source: str) -> str:
-    """Return a name for all that the results depend on, another one after any change."""
+    """Return a fingerprint of everything that affects the results."""
     digest = hashlib.sha256(repr([__version__, identify(model.get_state()), request]).encode())
     for name in (source, request.predicates_from):
         if name is None:
@@ -86,23 +87,23 @@ def _name_work(model: Annotator, request: Request, source: str) -> str:
 
 
 class Unfinished:
-    """A file of results that is not whole yet.
+    """A partial output file, which can be resumed.
 
     Parameters
     ----------
     checkpoint : path
-        A folder for it. If it exists, work goes on from it.
+        Folder for the file. If it exists, work resumes from it.
     target : str
-        Where the file goes in the end.
+        The final output file.
     name_work : callable
-        Returns a name for all that the results depend on; called when it is needed.
+        Returns a fingerprint of everything that affects the results; called on demand.
 
     Attributes
     ----------
     path : Path
-        The file as it is now.
+        The partial file.
     n_done : int
-        Sentences whose results are there.
+        Number of sentences already written.
     """
 
     def __init__(self, checkpoint: str | os.PathLike[str], target: str, name_work: Callable[[], str]) -> None:
@@ -116,7 +117,7 @@ class Unfinished:
                 self.n_done, self._n_bytes = state.values["sentences"], state.values["bytes"]
 
     def write(self, found: Iterable[list[Analysis]], show: Formatter) -> None:
-        """Write what is found in further sentences, and let the file take its place."""
+        """Write the analyses of the remaining sentences, and move the file to `target`."""
         target = Path(self._target)
         with self._kept.growing(OUTPUT, NOTE, target) as stream, task(f"writing {target.name}") as counted:
             stream.truncate(self._n_bytes)
@@ -126,8 +127,8 @@ class Unfinished:
                 try:
                     stream.write(text.encode())
                 except UnicodeEncodeError as error:
-                    wrong = f"text has {text[error.start]!r} in it"
-                    raise InputError(f"{wrong}; expected characters that UTF-8 can hold") from error
+                    wrong = f"the text contains {text[error.start]!r}"
+                    raise InputError(f"{wrong}; expected characters that UTF-8 can encode") from error
                 if self._kept.is_due:
                     self._note(stream, number)
                 counted.advance()

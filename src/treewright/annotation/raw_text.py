@@ -1,4 +1,4 @@
-"""Plain text as sentences of words, split by spaCy's rules."""
+"""Tokenization of plain text with spaCy's rules."""
 
 import sys
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from treewright.errors import InputError
 
 
 def split_by_rules(source: Source, language: str) -> Iterator[DepTree]:
-    """Split plain text into sentences and words by spaCy's rules; a paragraph ends at an empty line.
+    """Split plain text into sentences and words with spaCy's rules; an empty line ends a paragraph.
 
-    Words are what stands in the text: multiword tokens are not taken apart.
+    Multiword tokens are not split: each word is a substring of the text.
     """
     pipeline = load_splitter(language)
     for paragraph in _paragraphs(source):
@@ -21,14 +21,14 @@ def split_by_rules(source: Source, language: str) -> Iterator[DepTree]:
 
 
 def load_splitter(language: str) -> Any:  # noqa: ANN401
-    """Return spaCy's rules for words and sentences of a language."""
+    """Return spaCy's rule-based tokenizer and sentence splitter for a language."""
     spacy = require("spacy", "spacy")
     try:
         pipeline = spacy.blank(language)
     except ImportError as error:
         reason = str(error).splitlines()[0]
         raise InputError(
-            f"{language!r} is no language that spaCy can split ({reason}); expected one"
+            f"spaCy cannot split the language {language!r} ({reason}); expected a language code such as en"
         ) from error
     pipeline.add_pipe("sentencizer")
     pipeline.max_length = sys.maxsize
@@ -36,7 +36,7 @@ def load_splitter(language: str) -> Any:  # noqa: ANN401
 
 
 def split_paragraph(pipeline: Any, paragraph: str) -> Iterator[DepTree]:  # noqa: ANN401
-    """Split one paragraph by the rules of `load_splitter`."""
+    """Split one paragraph with the rules of `load_splitter`."""
     for sentence in pipeline(paragraph).sents:
         tokens = [token for token in sentence if not token.text.isspace()]
         if tokens:

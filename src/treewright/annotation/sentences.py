@@ -1,20 +1,21 @@
-"""What models take as sentences: trees, lists of words, or lists of words with tags.
+"""Input of models: trees, lists of words, or lists of (word, tag) pairs.
 
-All models read what they are given through this module, and refuse anything else in one line.
+All models read their input with this module, which raises one-line errors for anything else.
 """
 
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from treewright._naming import setting
 from treewright.data.consttree import ConstTree, unescape_word
 from treewright.data.deptree import DepTree
 from treewright.data.descriptions import universal_tags
-from treewright.errors import InputError, quote
+from treewright.errors import TROUBLESHOOTING, InputError, quote
 
 SentenceLike: TypeAlias = DepTree | ConstTree | Sequence[str] | Sequence[tuple[str, str | None]]
-"""A sentence: a tree, of which words and tags alone are looked at, words, or words with their tags."""
+"""A sentence: a tree (only its words and tags are used), a list of words, or a list of (word, tag) pairs."""
 TagColumn: TypeAlias = Literal["upos", "xpos"]
 
 SENTENCE = "a tree, a list of words or a list of (word, tag) pairs"
@@ -23,14 +24,14 @@ WORD = "a word or a tuple (word, tag)"
 
 
 def list_sentences(sentences: object, reader: object) -> list[Any]:
-    """Return sentences as a list; refuse text, a single sentence, and what is no list.
+    """Return sentences as a list; raise `InputError` for text, a single sentence, or another type.
 
     Parameters
     ----------
     sentences : iterable of SentenceLike
-        The sentences themselves are not looked at yet, but for what tells a list of them from a single one.
+        The sentences. They are checked only as far as needed to recognise a single sentence.
     reader : object
-        The model that reads them, for error messages.
+        The model that reads the sentences, for error messages.
     """
     if isinstance(sentences, str):
         raise InputError(f"the sentences are {_text(sentences, reader)}; expected {SENTENCES}")
@@ -45,9 +46,9 @@ def list_sentences(sentences: object, reader: object) -> list[Any]:
 
 
 def _is_one_sentence(given: Sequence[object]) -> bool:
-    """Tell whether these are words, or words with tags, and no sentences."""
+    """Return whether these are words or (word, tag) pairs, not sentences."""
     if all(isinstance(each, str) for each in given):
-        return not any(len(str(each).split()) > 1 for each in given)  # which are texts
+        return not any(len(str(each).split()) > 1 for each in given)  # several words each: texts
     return all(isinstance(each, tuple) and _is_pair(each) for each in given)
 
 
@@ -56,7 +57,7 @@ def _is_pair(given: tuple[object, ...]) -> bool:
 
 
 def read_words(sentence: Any, number: int, reader: object) -> tuple[list[str], list[str]]:  # noqa: ANN401
-    """Return the words and tags of the sentence of this number, from 1; a tag that is missing is ``"_"``."""
+    """Return the words and tags of a sentence with this number, from 1; a missing tag is ``"_"``."""
     if isinstance(sentence, str):
         raise InputError(f"sentence {number} is {_text(sentence, reader)}; expected {SENTENCE}")
     if not isinstance(sentence, Sequence) or isinstance(sentence, bytes | bytearray):
@@ -79,15 +80,16 @@ def read_words(sentence: Any, number: int, reader: object) -> tuple[list[str], l
 
 
 def read_trees(sentences: object, reader: object, *, tag_column: TagColumn = "upos") -> list[DepTree]:
-    """Return sentences as dependency trees; those that are such trees are handed on as they are.
+    """Return sentences as dependency trees; trees are returned unchanged.
 
     Parameters
     ----------
     sentences : iterable of SentenceLike
+        The sentences.
     reader : object
-        The model that reads them, for error messages.
+        The model that reads the sentences, for error messages.
     tag_column : {"upos", "xpos"}
-        Where the tags of (word, tag) pairs go; those of a `ConstTree` always are in XPOS.
+        Column for the tags of (word, tag) pairs; those of a `ConstTree` always go to XPOS.
     """
     found = list_sentences(sentences, reader)
     if all(isinstance(sentence, DepTree) for sentence in found):
@@ -106,43 +108,32 @@ def _as_tree(sentence: Any, number: int, reader: object, tag_column: TagColumn) 
     return DepTree(words, upos=tags) if tag_column == "upos" else DepTree(words, xpos=tags)
 
 
-def check_tags(
-    sentences: Sequence[Any],
-    trees: Sequence[DepTree],
-    reader: object,
-    *,
-    known: Sequence[str],
-    tag_column: TagColumn = "upos",
-) -> None:
-    """Refuse sentences without the tags that a model needs.
+def check_tags(sentences: Sequence[Any], trees: Sequence[DepTree], reader: Any) -> None:  # noqa: ANN401
+    """Raise `InputError` if sentences lack the tags that a model needs.
 
-    Each word of a list must have one. Of trees, which may be those of a treebank that is tagged in part, some
-    must have tags.
+    In a list, every word must have a tag. A treebank may be tagged in part: at least one word of its trees
+    must have a tag.
 
     Parameters
     ----------
     sentences : sequence of SentenceLike
-        As they were given, and
+        The sentences as they were given.
     trees : sequence of DepTree
-        as they were read.
-    reader : object
-        The model, for error messages.
-    known : sequence of str
-        The tags that the model was trained with, and
-    tag_column : {"upos", "xpos"}
-        where they stood.
+        The same sentences as trees.
+    reader : DependencyAnnotator
+        The model, with the tags of its training set and their column.
     """
     for number, (sentence, tree) in enumerate(zip(sentences, trees, strict=True), start=1):
         if sentence is not tree:
-            tags = _check_all_tagged(tree, number, reader)
-            if tags and not (universal_tags() | set(known)).intersection(tags):
+            tags, known = _check_all_tagged(tree, number, reader), set(reader.known_tags)
+            if tags and not (universal_tags() | known).intersection(tags):
                 name = type(reader).__name__
-                seen = ", ".join(sorted(set(known) - {"_"})[:8])
+                seen = ", ".join(sorted(known - {"_"})[:8])
                 raise InputError(
-                    f"sentence {number} has {quote(tags[0])} for a tag, and none that this {name} was "
-                    f"trained with; expected {tag_column.upper()} tags: {seen}, ..."
+                    f"sentence {number} has the tag {quote(tags[0])}, and no tag that this {name} was "
+                    f"trained with; expected {reader.tag_column.upper()} tags: {seen}, ..."
                 )
-    if any(_has_tags(tree) for tree in trees):
+    if any(tag != "_" for tree in trees for tag in chain(tree.upos, tree.xpos)):
         return
     for number, tree in enumerate(trees, start=1):
         if len(tree):
@@ -150,7 +141,7 @@ def check_tags(
 
 
 def _check_all_tagged(tree: DepTree, number: int, reader: object) -> list[str]:
-    """Return the tags of a sentence, of which none may be missing."""
+    """Return the tags of a sentence; raise `InputError` if one is missing."""
     tags = [xpos if upos == "_" else upos for upos, xpos in zip(tree.upos, tree.xpos, strict=True)]
     missing = tags.count("_")
     if missing == len(tags) > 0:
@@ -164,20 +155,16 @@ def _check_all_tagged(tree: DepTree, number: int, reader: object) -> list[str]:
 def missing_tags(
     found: str, reader: object, where: str = "", *, expected: str = "(word, tag) pairs, trees with tags"
 ) -> InputError:
-    """Return the error for words without the tags that a model needs."""
+    """Return the error for words without tags."""
     return InputError(
-        f"{found}{where}, and this {type(reader).__name__} needs tags; expected {expected}{where}, or a "
-        f"model trained with {setting('tags', 'predicted')}"
+        f"{found}{where}, but this {type(reader).__name__} needs tags; expected {expected}{where}, or a "
+        f"model trained with {setting('tags', 'predicted')}",
+        help=f"{TROUBLESHOOTING}#tags",
     )
 
 
-def _has_tags(tree: DepTree) -> bool:
-    n = len(tree)
-    return tree.upos.count("_") < n or tree.xpos.count("_") < n
-
-
 def _text(text: str, reader: object) -> str:
-    return f"the text {quote(text, 40)}, and a {type(reader).__name__} reads words (a Pipeline reads text)"
+    return f"the text {quote(text, 40)}, but a {type(reader).__name__} reads words (a Pipeline reads text)"
 
 
 def _shorten(given: object) -> str:

@@ -1,1 +1,1 @@
-"""The commands of the command line, by what they are about."""
+"""The commands of the command line, one module per topic."""

@@ -1,4 +1,4 @@
-"""Progress bars on a terminal, with rate and time left, below all that is printed there."""
+"""Progress bars on a terminal, with rate and remaining time, below all printed lines."""
 
 import sys
 import textwrap
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SECONDS_UNSEEN = 0.3
-"""A task that is over before has no bar, as nobody could read it."""
+"""A task gets a bar only if it takes longer than this number of seconds."""
 MAX_BARS = 8
 BAR_WIDTH, MIN_BAR_WIDTH = 28, 8
 MIN_WIDTH = 10
-"""Of descriptions, which are wrapped where there is no room, so that nothing is cut off."""
+"""Minimum width of descriptions, which are wrapped if they are longer."""
 NUMBERS = ("count", "rate", "rest")
-"""What stands beside a bar."""
+"""The columns beside a bar."""
 DRAWN_A_SECOND = 8
 UNITS = ("", "k", "M", "G", "T")
 
 
 class Bars:
-    """A bar for each task that is not over, drawn anew some times a second.
+    """A progress bar for each running task, refreshed several times a second.
 
     Parameters
     ----------
     stream : file
         The terminal.
     width : int, optional
-        Columns of the terminal; found out without it.
+        Columns of the terminal (by default, detected).
     """
 
     def __init__(self, stream: TextIO, width: int | None = None) -> None:
@@ -60,7 +60,7 @@ class Bars:
         self.write_above(self._console.file, f"{line}\n")
 
     def show_step(self, step: Step) -> None:
-        """Let a bar grow, or go when its task is over."""
+        """Update the bar of a task, or remove it when the task is over."""
         with self._lock:
             if step.is_over:
                 if step.task in self._tasks:
@@ -72,7 +72,7 @@ class Bars:
             self._show()
 
     def write_above(self, stream: IO[str], text: str) -> int:
-        """Write to a stream that leads to the same terminal while no bars are seen."""
+        """Write to a stream of the same terminal while the bars are hidden."""
         with self._lock:
             self._hide()
             n_written = stream.write(text)
@@ -84,7 +84,7 @@ class Bars:
         return n_written
 
     def forbid(self) -> None:
-        """Draw no bars any more."""
+        """Stop drawing bars."""
         with self._lock:
             self._is_allowed = False
             self._hide()
@@ -92,7 +92,7 @@ class Bars:
     def _show(self) -> None:
         from rich.live import Live
 
-        # A live display cannot be started again, so that that of `Progress` itself would not do.
+        # The live display of `Progress` cannot be restarted, so each start makes a new one.
         if self._live is None and self._is_allowed and self._is_at_line_start:
             self._live = Live(
                 get_renderable=self.draw,
@@ -110,7 +110,7 @@ class Bars:
             live.stop()
 
     def draw(self) -> "RenderableType":
-        """Return the bars of the last tasks that have lasted for some time."""
+        """Return the bars of the latest tasks that have run long enough."""
         shown = [task for task in self._progress.tasks if (task.elapsed or 0.0) >= SECONDS_UNSEEN][-MAX_BARS:]
         if not shown:
             return ""
@@ -126,7 +126,7 @@ class Bars:
 
 
 def describe_count(step: Step) -> str:
-    """Say how many are done of how many."""
+    """Format the number of items done and the total."""
     if step.unit == "bytes":
         total = "" if step.total is None else f"/{_shorten(step.total)}"
         return f"{_shorten(step.done)}{total}B"
@@ -135,7 +135,7 @@ def describe_count(step: Step) -> str:
 
 
 def describe_rate(step: Step) -> str:
-    """Say how many are done in a second."""
+    """Format the number of items per second."""
     if step.rate is None:
         return "-/s"
     if step.unit == "bytes":
@@ -144,7 +144,7 @@ def describe_rate(step: Step) -> str:
 
 
 def describe_rest(step: Step, since: float = 0.0) -> str:
-    """Say how much time is left, some time after a step, as 0:02:10."""
+    """Format the remaining time, `since` seconds after a step, as 0:02:10."""
     if step.seconds_left is None:
         return "-:--:--"
     seconds = round(max(0.0, step.seconds_left - max(0.0, since)))
@@ -152,7 +152,7 @@ def describe_rest(step: Step, since: float = 0.0) -> str:
 
 
 def _shorten(number: float) -> str:
-    """Write a number of bytes with a prefix, as 1.5 M."""
+    """Format a number of bytes with a unit prefix, as 1.5 M."""
     power = 0
     while number >= 1000 and power < len(UNITS) - 1:
         number, power = number / 1000, power + 1
@@ -160,12 +160,14 @@ def _shorten(number: float) -> str:
 
 
 class AboveBars:
-    """A stream to the terminal on which bars are drawn: what is written to it stands above them.
+    """A stream to the terminal of the bars; its output appears above them.
 
     Parameters
     ----------
     stream : file
+        The terminal.
     bars : Bars
+        The bars on it.
     """
 
     def __init__(self, stream: TextIO, bars: Bars) -> None:
@@ -173,16 +175,16 @@ class AboveBars:
         self._bars = bars
 
     def write(self, text: str) -> int:
-        """Write a text while no bars are seen."""
+        """Write a text while the bars are hidden."""
         return self._bars.write_above(self._stream, text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write texts while no bars are seen."""
+        """Write texts while the bars are hidden."""
         self.write("".join(lines))
 
     @property
     def buffer(self) -> BinaryIO:
-        """The bytes underneath; from here on the terminal belongs to the results."""
+        """The underlying binary stream; no bars are drawn after this, since results are written to it."""
         self._bars.forbid()
         return self._stream.buffer
 
@@ -192,7 +194,7 @@ class AboveBars:
 
 @contextmanager
 def drawn_bars() -> Iterator[Bars]:
-    """Draw bars on the terminal of standard error; they are gone at the end, whatever ends the work."""
+    """Draw bars on the terminal of standard error, and remove them at the end, also after an error."""
     bars = Bars(sys.stderr)
     with ExitStack() as stack:
         stack.callback(bars.forbid)

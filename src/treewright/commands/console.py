@@ -1,6 +1,6 @@
-"""What a command prints of its work: lines, progress bars on a terminal, JSON, or nothing.
+"""Output of a command about its progress: log lines, progress bars on a terminal, JSON, or nothing.
 
-All of it goes to standard error; results go to standard output and to files.
+It goes to standard error; results go to standard output and to files.
 """
 
 import json
@@ -17,21 +17,21 @@ from treewright.progress import Event, Message, Step, listening, warnings_report
 Kind: TypeAlias = Literal["line", "progress", "error", "result"]
 
 SECONDS_BETWEEN = 1.0
-"""From one event of a task to the next, at the least, but for the last one."""
+"""Minimum seconds between two JSON events of one task; the last event is always written."""
 
 
 class Output(Protocol):
-    """What prints lines and the progress of tasks."""
+    """Prints log lines and the progress of tasks."""
 
     def print_line(self, line: str, kind: Kind) -> None:
         """Print a line."""
 
     def show_step(self, step: Step) -> None:
-        """Show how far a task has come."""
+        """Show the progress of a task."""
 
 
 class PlainLines:
-    """Prints lines as they are, and nothing of tasks."""
+    """Prints log lines unchanged, and ignores tasks."""
 
     def print_line(self, line: str, kind: Kind) -> None:
         """Print a line."""
@@ -42,18 +42,18 @@ class PlainLines:
 
 
 class JsonLines:
-    """Prints a JSON object for each line, and for each task about one a second."""
+    """Prints a JSON object for each log line, and about one per second for each task."""
 
     def __init__(self) -> None:
         self._printed: dict[int, float] = {}
-        """When the last object of a task was printed, in the task's own seconds."""
+        """Time of the last object of each task, in seconds since its start."""
 
     def print_line(self, line: str, kind: Kind) -> None:
-        """Write an event with a text."""
+        """Write a text event."""
         write_event(kind, text=line)
 
     def show_step(self, step: Step) -> None:
-        """Write an event with numbers, for each task about one a second and the last."""
+        """Write a progress event, at most about one per second; always write the last one."""
         if step.is_over:
             self._printed.pop(step.task, None)
         elif step.seconds - self._printed.setdefault(step.task, 0.0) < SECONDS_BETWEEN:
@@ -64,7 +64,7 @@ class JsonLines:
 
 
 def write_event(event: Kind, *, text: str | None = None, step: Step | None = None) -> None:
-    """Write an object to standard error; each has the same keys, and null where there is nothing to say."""
+    """Write a JSON object to standard error. All objects have the same keys; missing values are null."""
     content = {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "event": event,
@@ -84,17 +84,17 @@ def _rounded(number: float | None) -> float | None:
 
 
 _output: Output | None = PlainLines()
-"""None prints nothing."""
+"""The current output; None prints nothing."""
 
 
 def say(line: str, *, event: Kind = "line") -> None:
-    """Print a log line, or with the event "result" what was written."""
+    """Print a log line; the event "result" is a line about a written result."""
     if _output is not None:
         _output.print_line(line, event)
 
 
-def _hear(event: Event) -> None:
-    """Print what library code reports."""
+def _print_event(event: Event) -> None:
+    """Print an event that the library reports."""
     if isinstance(event, Message):
         say(event.text)
     elif _output is not None:
@@ -103,14 +103,14 @@ def _hear(event: Event) -> None:
 
 @contextmanager
 def console_output(*, quiet: bool, log_json: bool) -> Iterator[None]:
-    """Print lines and progress as the user wants it.
+    """Print log lines and progress in the format that the user chose.
 
     Parameters
     ----------
     quiet : bool
         Print nothing.
     log_json : bool
-        Print events as JSON. Otherwise there are lines, and progress bars on a terminal.
+        Print events as JSON, instead of log lines and progress bars.
     """
     global _output
     before = _output
@@ -125,7 +125,7 @@ def console_output(*, quiet: bool, log_json: bool) -> Iterator[None]:
             can_draw = is_terminal and os.environ.get("TERM") not in ("dumb", "unknown")
             _output = stack.enter_context(drawn_bars()) if can_draw else PlainLines()
         if _output is not None:
-            stack.enter_context(listening(_hear))
+            stack.enter_context(listening(_print_event, has_tasks=not isinstance(_output, PlainLines)))
         try:
             yield
         finally:

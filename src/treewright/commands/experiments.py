@@ -1,4 +1,4 @@
-"""The demonstration of what the package does."""
+"""The command `treewright demo`."""
 
 from rich.console import Console
 
@@ -14,10 +14,10 @@ SETTINGS = ("out", "n_sentences", "random_state", "n_jobs")
     how=Options(running, leave_out=("scheduler",)),
 )
 def demo(chosen: Chosen, how: Chosen) -> None:
-    """Train on a made-up treebank and show the results.
+    """Train on a generated treebank and show the results.
 
-    Trains a tagger, a parser and a reranker. Keeps treebank, model and a page in a folder, and ends with
-    commands to try on them.
+    Trains a tagger, a parser and a reranker. Writes the treebank, the model and an HTML page to a folder, and
+    prints commands to try with them.
 
     Example: `treewright demo --out demo`
     """

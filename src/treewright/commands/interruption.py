@@ -1,4 +1,4 @@
-"""Commands that can be interrupted at once, and say how to go on."""
+"""Interruption of commands: they stop at once and print the command that resumes them."""
 
 import os
 import shlex
@@ -15,55 +15,60 @@ from treewright.errors import TerminatedError
 Result = TypeVar("Result")
 
 RESUME = "--resume"
-ASIDE = "command"
+THREAD_NAME = "command"
 """The name of the thread in which a command runs."""
-SECONDS_DEAF = 0.2
-"""On some systems waiting cannot be interrupted, so there is none without an end."""
+WAIT_TIMEOUT = 0.2
+"""Timeout of each wait in seconds; on some systems Ctrl-C cannot interrupt a wait without a timeout."""
 
 
 class InterruptedRunError(Exception):
-    """The user pressed Ctrl-C, or the system asked the program to end.
+    """The user pressed Ctrl-C, or the process received SIGTERM.
 
     Parameters
     ----------
     is_terminated : bool
-        Whether it was the system.
-    way_on : str, optional
-        The command that goes on.
+        Whether the cause was SIGTERM.
+    resume_command : str, optional
+        The command that resumes the work.
     is_running : bool
-        Whether the command still runs, so that the program must be left.
+        Whether the command is still running in its thread, so that the process must be killed.
     """
 
-    def __init__(self, *, is_terminated: bool, way_on: str | None = None, is_running: bool = False) -> None:
+    def __init__(
+        self, *, is_terminated: bool, resume_command: str | None = None, is_running: bool = False
+    ) -> None:
         what = "terminated" if is_terminated else "interrupted"
-        super().__init__(f"{what}; go on with: {way_on}" if way_on else what)
+        super().__init__(f"{what}; resume with: {resume_command}" if resume_command else what)
         self.code = 128 + (signal.SIGTERM if is_terminated else signal.SIGINT)
         self.is_terminated = is_terminated
         self.is_running = is_running
 
 
-def describe_interruption(error: BaseException, way_on: str | None) -> InterruptedRunError:
-    """Return an interruption that says how to go on."""
+def describe_interruption(error: BaseException, resume_command: str | None) -> InterruptedRunError:
+    """Return an interruption with the command that resumes the work."""
     found = error if isinstance(error, InterruptedRunError) else None
     is_terminated = found.is_terminated if found else isinstance(error, TerminatedError)
     is_running = found is not None and found.is_running
-    return InterruptedRunError(is_terminated=is_terminated, is_running=is_running, way_on=way_on)
+    return InterruptedRunError(
+        is_terminated=is_terminated, is_running=is_running, resume_command=resume_command
+    )
 
 
-def run_aside(function: Callable[[], Result]) -> Result:
-    """Run a function in a thread of its own, so that Ctrl-C is heard while compiled code runs, too.
+def run_in_thread(function: Callable[[], Result]) -> Result:
+    """Run a function in a separate thread, so that Ctrl-C works even while compiled code runs.
 
-    Nothing is raised in that thread, as what calls Python from compiled code does not outlive it. It goes on
-    until `leave` ends the program, which is no more than what SIGKILL does, but for temporary files.
+    No exception is raised in that thread, since compiled code that calls Python does not survive one. The
+    thread continues until `leave` ends the process, which is like SIGKILL except that temporary files are
+    removed.
 
-    In the main thread, Python hears a signal only when a compiled call returns. Single calls took 33 s where
-    liblinear learned the roles of the English Web Treebank, 12 s where Numba compiled the parser, 2.3 s for a
-    Gram matrix of 2,000 trees.
+    In the main thread, Python handles a signal only when a compiled call returns. Single calls took 33 s when
+    liblinear trained on the roles of the English Web Treebank, 12 s when Numba compiled the parser, and 2.3 s
+    for a Gram matrix of 2,000 trees.
 
     Raises
     ------
     InterruptedRunError
-        After Ctrl-C or `TerminatedError`, at once.
+        Immediately after Ctrl-C or SIGTERM.
     """
     results: list[Result] = []
     errors: list[BaseException] = []
@@ -76,11 +81,11 @@ def run_aside(function: Callable[[], Result]) -> Result:
         finally:
             over.set()
 
-    over = threading.Event()  # to join a thread and be interrupted may make it look as if it had ended
-    thread = threading.Thread(target=copy_context().run, args=(work,), name=ASIDE, daemon=True)
+    over = threading.Event()  # an interrupted join may mark the thread as finished
+    thread = threading.Thread(target=copy_context().run, args=(work,), name=THREAD_NAME, daemon=True)
     try:
         thread.start()
-        while not over.wait(SECONDS_DEAF):
+        while not over.wait(WAIT_TIMEOUT):
             pass
     except KeyboardInterrupt as interrupt:
         is_terminated = isinstance(interrupt, TerminatedError)
@@ -91,7 +96,7 @@ def run_aside(function: Callable[[], Result]) -> Result:
 
 
 def leave(code: int) -> NoReturn:
-    """End the program while a command still runs in its thread, which nothing but `os._exit` ends."""
+    """End the process while a command still runs in its thread, which only `os._exit` can stop."""
     clean_up()
     if sys.stderr is not None:
         sys.stderr.flush()
@@ -99,7 +104,7 @@ def leave(code: int) -> NoReturn:
 
 
 def with_resume(arguments: Sequence[str]) -> str:
-    """Return the command that goes on with work that was begun with some arguments."""
+    """Return the command that resumes the work of these arguments."""
     words = list(arguments)
     if RESUME not in words:
         words.insert(words.index("--") if "--" in words else len(words), RESUME)

@@ -1,4 +1,4 @@
-"""The command `treewright kernel`: matrices of tree kernels on files."""
+"""The command `treewright kernel`: Gram matrices of tree kernels for files."""
 
 import inspect
 from contextlib import nullcontext
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 TREE_KERNELS: dict[str, type[TreeKernel]] = {
     name: kind for name, kind in KERNELS.items() if issubclass(kind, TreeKernel)
 }
-"""All that are registered: those of treewright, and those of modules that are imported before."""
+"""All registered tree kernels: those of treewright and of imported modules."""
 KernelName: TypeAlias = Literal[tuple(TREE_KERNELS)]  # type: ignore[valid-type]
 
 
@@ -47,20 +47,20 @@ def settings(
     labels: FileName | None = None,
     float32: bool = False,
 ) -> None:
-    """Have options.
+    """Declare the options.
 
     Parameters
     ----------
     kernel : str
-        Subtrees, subset trees, partial trees, or smoothed partial trees.
+        Subtree, subset tree, partial tree or smoothed partial tree kernel.
     other : str, optional
-        Trees to compare those of DATA with, instead of each other.
+        Compare the trees of DATA with those of this file, instead of each other.
     logs : bool
-        Write logarithms, also of values too large for a number.
+        Write logarithms, which do not overflow.
     vectors : str, optional
-        Word vectors for spt, a word and its numbers per line.
+        File of word vectors for spt: a word and its numbers per line.
     vector_weight : float
-        Weight of the vectors of SVM-light-TK, as a linear kernel.
+        Weight of the linear kernel of the feature vectors in SVM-light-TK.
     functions : bool
         Keep function tags in brackets.
     traces : bool
@@ -68,14 +68,14 @@ def settings(
     labels : str, optional
         File for the labels of SVM-light-TK, one per line.
     float32 : bool
-        Write values of 32 bits, not of 64.
+        Write single precision (32 bits) instead of double.
     """
 
 
 @takes(
     settings=Options(settings),
     parameters=Options(join_signatures(TREE_KERNELS), "Kernel", leave_out=("similarity",)),
-    limits=Options(gram, only=("memory_limit",)),
+    limits=Options(gram, only=("memory_limit", "device", "device_memory")),
     how=Options(running),
 )
 def kernel(
@@ -83,16 +83,16 @@ def kernel(
         str,
         typer.Argument(metavar="DATA", help="Brackets, CoNLL-U or SVM-light-TK (- for standard input)."),
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File for the matrix, for numpy.load.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File for the matrix (NPY).")],
     settings: Chosen,
     parameters: Chosen,
     limits: Chosen,
     how: Chosen,
 ) -> None:
-    """Compute the matrix of a tree kernel.
+    """Compute the Gram matrix of a tree kernel.
 
-    Compares all trees of a file with each other. Several trees of one example are compared place by place,
-    and the values added up.
+    Compares all trees of a file with each other. If examples have several trees, those at the same position
+    are compared, and the values are added up.
 
     Example: `treewright kernel trees.mrg --kernel sst --decay 0.4 --out gram.npy`
     """
@@ -102,8 +102,8 @@ def kernel(
 
     chosen, labels, logs = settings.values, settings.values["labels"], settings.values["logs"]
     checkpoint = begin_checkpoint(out, resume=how.values["resume"])
-    inputs = {option: path for option, path in settings.files().items() if option != "--labels"}
-    check_results({"--labels": labels, "--out": out}, {"DATA": source, **inputs})
+    inputs = {"DATA": source, "--other": chosen["other"], "--vectors": chosen["vectors"]}
+    check_results({"--labels": labels, "--out": out}, inputs)
     check_writable(out)
     if labels is not None:
         check_folder(labels)
@@ -112,12 +112,12 @@ def kernel(
         raise InputError("--logs and --normalize are both given; expected one of them")
     own = _list_parameters(chosen["kernel"], parameters)
     if (chosen["vectors"] is not None) != (chosen["kernel"] == "spt"):
-        raise InputError("--vectors is for --kernel spt, which needs it; expected both or neither")
+        raise InputError("--vectors and --kernel spt need each other; expected both or neither")
     read = partial(read_examples, centre=centre, functions=chosen["functions"], traces=chosen["traces"])
     groups = [read(path) for path in (source, chosen["other"]) if path is not None]
     _check_formats(settings, parameters, [group.format for group in groups])
     if labels is not None and not groups[0].has_labels:
-        raise InputError(f"{source} has no labels to write; expected lines of SVM-light-TK")
+        raise InputError(f"{source} has no labels; expected SVM-light-TK")
     vectors = []
     if chosen["vectors"] is not None:
         known = {label for group in groups for tree in group.trees for label in tree.labels}
@@ -129,19 +129,22 @@ def kernel(
         normalize=normalize,
     )
     if logs and not hasattr(made, "logs"):
-        raise InputError("--logs is for one tree of each example; expected no others and no vectors")
+        raise InputError("--logs needs examples of one tree; expected no further trees and no vectors")
     times: list[float] = []
+    scheduler = how.values["scheduler"]
     with (
-        open_cluster(how.values["scheduler"]) as client,
+        open_cluster(scheduler) if scheduler is not None else nullcontext() as client,
         open_target(labels) if labels else nullcontext() as stream,
     ):
-        with silenced():  # loads compiled code, which is no evaluation
-            gram(made, *(some[:2] for some in rows), logs=logs)
+        with silenced():  # loads compiled code, which is not part of the work
+            gram(made, *(some[:2] for some in rows), logs=logs, device=limits.values["device"])
         gram(
             made,
             *rows,
             out=out,
             memory_limit=limits.values["memory_limit"],
+            device=limits.values["device"],
+            device_memory=limits.values["device_memory"],
             dtype="float32" if chosen["float32"] else "float64",
             logs=logs,
             times=times,
@@ -156,7 +159,7 @@ def kernel(
 
 
 def _check_formats(settings: Chosen, parameters: Chosen, formats: list[str]) -> None:
-    """Refuse options that files of these formats have no use for, and trees of two kinds."""
+    """Refuse options without effect on files of these formats, and trees of two kinds."""
     from treewright.kernels.files import BRACKETS, CONLLU
 
     found = " and ".join(dict.fromkeys(formats))
@@ -169,7 +172,7 @@ def _check_formats(settings: Chosen, parameters: Chosen, formats: list[str]) -> 
 
 
 def _list_parameters(kind: str, parameters: Chosen) -> dict[str, Any]:
-    """Return the parameters of a kernel; others must not be given."""
+    """Return the parameters of a kernel; refuse others."""
     having = {name: inspect.signature(each).parameters for name, each in TREE_KERNELS.items()}
     for name in parameters.specified:
         if name not in having[kind]:
@@ -182,7 +185,7 @@ def _list_parameters(kind: str, parameters: Chosen) -> dict[str, Any]:
 
 
 def _summary(groups: "list[Examples]", seconds: float) -> str:
-    """Say how much was done in which time, each pair counted once."""
+    """Return a summary of the work and its time; each pair counts once."""
     from treewright.kernels.files import count_things
 
     n_trees, n_nodes = sum(len(group.trees) for group in groups), sum(group.n_nodes for group in groups)

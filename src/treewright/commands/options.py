@@ -1,4 +1,4 @@
-"""The options that every command has, before its name and after it."""
+"""Options that every command accepts, before or after its name."""
 
 import shlex
 import sys
@@ -16,30 +16,31 @@ from treewright.commands.interruption import (
     RESUME,
     InterruptedRunError,
     describe_interruption,
-    run_aside,
+    run_in_thread,
     with_resume,
 )
 from treewright.errors import InputError, quote
 
-UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
+UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it
 QUIET, LOG_JSON, IMPORT = "--quiet", "--log-json", "--import"
+FLAGS = ("quiet", "log_json")
 KEEPING = ("fetch",)
-"""Commands that go on when they are called again."""
+"""Commands that resume when they are run again."""
 RESULTS, NO_FILE = ("out", "output"), (None, "-")
-"""Parameters that name a result beside which unfinished work is kept, and what they are without one."""
+"""Parameters that name the output file, and values that are not files; checkpoints are kept beside it."""
 BOUNDS = {"ge": "at least", "le": "at most"}
 SHORT_TYPES = {"int": "N", "integer": "N", "float": "X", "str": "TEXT", "text": "TEXT", "path": "FILE"}
-"""What the help shows for the types of options, by what versions of Typer call them."""
+"""Short type names in the help, by the names that versions of Typer use."""
 KINDS = {"int_parsing": "an integer", "int_from_float": "an integer", "float_parsing": "a number"}
-"""What is expected, by what pydantic calls an error."""
+"""Descriptions of expected values, by pydantic's error types."""
 
 
 def describe_misuse(error: typer.BadParameter) -> str:
-    """Say which option or argument has which value, and what was expected.
+    """Describe a usage error: the option or argument, its value, and the expected value.
 
-    Other errors name the help of the command, as they do not say what was expected.
+    Other errors refer to the help of the command, since they do not include an expected value.
     """
-    # Typer checks numbers by pydantic, or in versions before by click, which tells the value that it found.
+    # Typer checks numbers with pydantic; older versions use click, whose message includes the value.
     problem: Any = error.__cause__
     parameter: Any = getattr(error, "param", None)
     if parameter is None or not hasattr(problem, "errors"):
@@ -52,7 +53,7 @@ def describe_misuse(error: typer.BadParameter) -> str:
 
 
 def _describe_expected(problem: Mapping[str, Any]) -> str:
-    """Say in a few words what pydantic expected."""
+    """Describe the value that pydantic expected."""
     bounds = problem.get("ctx", {})
     for name, words in BOUNDS.items():
         if name in bounds:
@@ -60,26 +61,20 @@ def _describe_expected(problem: Mapping[str, Any]) -> str:
     return KINDS.get(problem["type"], str(problem["msg"]).removeprefix("Input should be "))
 
 
-def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool) -> None:
-    """Remember an option that was given, for whichever command it was given to."""
-    if value:
-        context.meta[f"treewright.{parameter.name}"] = True
-
-
 def _import(names: list[str] | None) -> None:
-    """Import modules, from the current folder or wherever Python finds them."""
+    """Import modules from the current folder or Python's path."""
     for name in names or ():
         import_here(name)
 
 
 def import_here(name: str) -> ModuleType:
-    """Import a module, from the current folder or wherever Python finds it."""
+    """Import a module from the current folder or Python's path."""
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
         return import_module(name)
     except (ImportError, SyntaxError) as error:
-        raise InputError(f"{name} cannot be imported ({error}); expected a module of Python") from error
+        raise InputError(f"{name} cannot be imported ({error}); expected a Python module") from error
 
 
 def _declare(
@@ -88,9 +83,7 @@ def _declare(
         typer.Option(
             QUIET,
             "-q",
-            callback=_keep,
-            expose_value=False,
-            help="Print results and errors, but no log lines and no progress.",
+            help="Print no log lines and no progress bars, only results and errors.",
             rich_help_panel="Running",
         ),
     ] = False,
@@ -98,9 +91,7 @@ def _declare(
         bool,
         typer.Option(
             LOG_JSON,
-            callback=_keep,
-            expose_value=False,
-            help="Log lines, progress and errors as JSON.",
+            help="Print log lines, progress and errors as JSON.",
             rich_help_panel="Running",
         ),
     ] = False,
@@ -112,70 +103,83 @@ def _declare(
             is_eager=True,
             expose_value=False,
             metavar="MODULE",
-            help="Import a module of yours first, which defines models.",
+            help="Import a module first, such as one that defines a model class.",
             rich_help_panel="Running",
         ),
     ] = None,
 ) -> None:
-    """Have options from which Typer makes those that are added to commands."""
+    """Declare the options that are added to every command."""
 
 
 @cache
 def shared_parameters() -> list[Any]:
-    """Return the options of all commands, as Typer makes them."""
+    """Return the options that every command accepts, as Typer objects."""
     declared = typer.Typer(add_completion=False)
     declared.command()(_declare)
     return list(typer.main.get_command(declared).params)
 
 
 class _SharedOptions:
-    """What commands and groups of them have in common: the options of all, and how these are shown."""
+    """Base of commands and groups of commands: reads the shared options and formats the help."""
 
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
-        """Return its own options and those of all commands."""
-        own: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        return _with_short_types([*own, *shared_parameters()])
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        """Print the help with short types of options, and none for flags and arguments."""
+        for parameter in self.get_params(ctx):  # type: ignore[attr-defined]
+            if parameter.param_type_name == "argument":
+                parameter.display_type_rich = lambda ctx: ""
+            elif parameter.metavar is None:
+                kind = parameter.bare_type() if hasattr(parameter, "bare_type") else parameter.type.name
+                parameter.metavar = "" if parameter.is_flag else SHORT_TYPES.get(kind.lower())
+            if parameter.param_type_name == "option" and parameter.show_default:
+                # Typer would print the default on a separate line.
+                if not any(parameter.default is each for each in (None, False, True)):
+                    parameter.help = f"{parameter.help} [default: {parameter.default}]"
+                parameter.show_default = False
+        super().format_help(ctx, formatter)  # type: ignore[misc]
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401
-        """Return the words of the usage line, without the braces that Typer puts around arguments."""
+        """Return the words of the usage line without Typer's braces around arguments."""
         pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
         return [piece.replace("{", "").replace("}", "") for piece in pieces]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
-        """Read arguments; an error knows whose they are."""
+        """Parse arguments; add the command to errors."""
         try:
             rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
         except UsageError as error:
             cast(typer.BadParameter, error).ctx = cast(typer.BadParameter, error).ctx or ctx
             raise
+        for name in FLAGS:  # for the command that runs, whether they were given before or after its name
+            if ctx.params.pop(name, False):
+                ctx.meta[f"treewright.{name}"] = True
         return rest
 
 
-class ToldCommand(_SharedOptions, TyperCommand):
-    """A command that tells what it does as the user wants it.
+class BaseCommand(_SharedOptions, TyperCommand):
+    """A command that prints its progress in the format that the user chose.
 
     Attributes
     ----------
-    hears_signals : bool
-        Whether it deals with Ctrl-C itself.
+    handles_signals : bool
+        Whether it handles Ctrl-C itself.
     """
 
-    hears_signals: ClassVar[bool] = False
+    handles_signals: ClassVar[bool] = False
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         """Run the command."""
-        quiet, log_json = (bool(ctx.meta.get(f"treewright.{name}")) for name in ("quiet", "log_json"))
+        quiet, log_json = (bool(ctx.meta.get(f"treewright.{name}")) for name in FLAGS)
         if quiet and log_json:
             raise InputError(f"{QUIET} and {LOG_JSON} are both given; expected one of them")
         work = partial(super().invoke, ctx)
         with console_output(quiet=quiet, log_json=log_json):
             try:
-                return work() if self.hears_signals else run_aside(work)
+                return work() if self.handles_signals else run_in_thread(work)
             except (InterruptedRunError, KeyboardInterrupt) as error:
-                raise describe_interruption(error, self._way_on(ctx.params)) from error
+                raise describe_interruption(error, self._resume_command(ctx.params)) from error
 
-    def _way_on(self, values: Mapping[str, Any]) -> str | None:
-        """Return the command that goes on after an interruption, if this one can."""
+    def _resume_command(self, values: Mapping[str, Any]) -> str | None:
+        """Return the command that resumes this one after an interruption; None if it cannot be resumed."""
         if any(values.get(name, "a file") in NO_FILE for name in RESULTS):
             return None
         if any(RESUME in parameter.opts for parameter in self.params):
@@ -183,29 +187,29 @@ class ToldCommand(_SharedOptions, TyperCommand):
         return shlex.join(["treewright", *sys.argv[1:]]) if self.name in KEEPING else None
 
 
-class ServingCommand(ToldCommand):
-    """A command that hears signals itself."""
+class ServingCommand(BaseCommand):
+    """A command that handles signals itself."""
 
-    hears_signals = True
+    handles_signals = True
 
 
 class Entry(NamedTuple):
-    """A command: ``"module:function"``, or a group of commands, and what it does in one line."""
+    """A command, or a group of commands: ``"module:function"`` and a one-line description."""
 
     target: str
     help: str
-    kind: type[ToldCommand] = ToldCommand
+    kind: type[BaseCommand] = BaseCommand
 
 
 class LazyCommands(_SharedOptions, TyperGroup):
-    """A group of commands that are imported when they are asked for.
+    """A group of commands that are imported on first use.
 
-    It takes the options that all of them have before their names.
+    It accepts the shared options before the name of a command.
 
     Attributes
     ----------
     entries : mapping of str to Entry
-        The commands by name; where `load` is another, whatever has a `help` in one line.
+        The commands by name; a subclass with its own `load` may use any objects with a one-line `help`.
     """
 
     entries: Mapping[str, Any]
@@ -214,6 +218,7 @@ class LazyCommands(_SharedOptions, TyperGroup):
         super().__init__(**settings)
         listed = {name: TyperCommand(name, help=entry.help) for name, entry in self.entries.items()}
         self.commands = {**listed, **self.commands}
+        self.params += shared_parameters()
 
     def load(self, name: str) -> Any:  # noqa: ANN401
         """Import a command."""
@@ -224,7 +229,7 @@ class LazyCommands(_SharedOptions, TyperGroup):
         return make_command(name, found, self.entries[name].kind)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
-        """Return the command that arguments begin with, for which it has to be there."""
+        """Import and return the command that the arguments begin with."""
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and name in self.entries:
             command = self.load(str(name))
@@ -232,27 +237,9 @@ class LazyCommands(_SharedOptions, TyperGroup):
 
 
 def make_command(name: str, function: Callable[..., Any], kind: type[TyperCommand]) -> Any:  # noqa: ANN401
-    """Return a command as Typer makes it from a function."""
+    """Make a Typer command from a function."""
     made = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
     made.command(name, cls=kind)(function)
-    return typer.main.get_command(made)
-
-
-def _with_short_types(parameters: list[Any]) -> list[Any]:
-    """Let the help show what options take in a few letters, and nothing for flags and arguments."""
-    for parameter in parameters:
-        if parameter.param_type_name == "argument":
-            parameter.display_type_rich = _show_nothing
-        elif parameter.metavar is None:
-            kind = parameter.bare_type() if hasattr(parameter, "bare_type") else parameter.type.name
-            parameter.metavar = "" if parameter.is_flag else SHORT_TYPES.get(kind.lower())
-        if parameter.param_type_name == "option" and parameter.show_default:
-            # Typer would give a default a line of its own.
-            if not any(parameter.default is each for each in (None, False, True)):
-                parameter.help = f"{parameter.help} [default: {parameter.default}]"
-            parameter.show_default = False
-    return parameters
-
-
-def _show_nothing(ctx: Any) -> str:  # noqa: ANN401
-    return ""
+    command = typer.main.get_command(made)
+    command.params += shared_parameters()
+    return command

@@ -1,5 +1,6 @@
-"""Commands for trained models: parse, explain."""
+"""The commands `treewright parse` and `treewright explain`."""
 
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def offer_languages(incomplete: str) -> list[str]:
-    """Offer a shell the languages that spaCy can split, if it is there, without loading it."""
+    """Complete the languages that spaCy supports, if it is installed, without importing it."""
     found = find_spec("spacy")
     places = list(found.submodule_search_locations or ()) if found else []
     names = sorted(path.parent.name for place in places for path in Path(place, "lang").glob("*/__init__.py"))
@@ -32,7 +33,7 @@ Language = Annotated[
     typer.Option(
         autocompletion=offer_languages,
         metavar="CODE",
-        help="Split plain text by spaCy's rules for a language, such as en (needs the extra spacy).",
+        help="Split plain text with spaCy's rules for this language, such as en (needs the extra spacy).",
     ),
 ]
 
@@ -43,15 +44,17 @@ Language = Annotated[
     how=Options(running),
 )
 def parse(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline, parser, tagger or role labeler.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A pipeline, parser, tagger or role labeler.")
+    ],
     source: Annotated[
         str,
         typer.Argument(
             metavar="INPUT",
-            help="Plain text, CoNLL-U or brackets (- for standard input).",
+            help="Plain text, CoNLL-U or brackets (- is standard input).",
         ),
     ],
-    output: Annotated[str, typer.Option(metavar="FILE", help="File for the result.")] = "-",
+    output: Annotated[str, typer.Option(metavar="FILE", help="Output file (- is standard output).")] = "-",
     language: Language = None,
     *,
     wanted: Chosen,
@@ -61,8 +64,8 @@ def parse(
     """Parse sentences with a trained model.
 
     MODEL is a file, or the name of a model in the package, such as en. A pipeline reads plain text or
-    CoNLL-U, and tells one from the other. Dependencies are written as CoNLL-U, with all other columns kept,
-    and constituents as brackets. A semantic role labeler reads trees in brackets and writes PropBank columns.
+    CoNLL-U; the format is detected. Dependencies are written as CoNLL-U, with all other columns kept, and
+    constituents as brackets. A semantic role labeler reads trees in brackets and writes PropBank columns.
 
     Example: `treewright parse en text.txt --output parsed.conllu --kbest 10`
     """
@@ -78,25 +81,25 @@ def parse(
     no_file = next((name for name in names if name == "-" or is_special(name)), None)
     resume = how.values["resume"]
     if no_file is not None and resume:
-        raise InputError(f"--resume with {no_file}, which is no file; expected files as input and output")
+        raise InputError(f"--resume with {no_file}, which is not a file; expected files as input and output")
     checkpoint = begin_checkpoint(Path(output), resume=resume) if no_file is None else None
     loaded = check_annotator(model, load(model))
     if request.draw or not loaded.keeps_input or (is_same_file(output, source) and _is_text(source)):
         check_results({"--output": output}, {"INPUT": source})
     if scheduler is not None and not loaded.uses_cluster:
         raise InputError(f"--scheduler with a {type(loaded).__name__}; expected --jobs")
-    with open_cluster(scheduler) as client:
+    with open_cluster(scheduler) if scheduler is not None else nullcontext() as client:
         annotate_file(loaded, source, output, request, checkpoint=checkpoint, client=client, **jobs.values)
 
 
 def _is_text(source: str) -> bool:
-    """Tell whether a file is plain text, of which nothing is left in the trees."""
+    """Return whether a file is plain text, which the trees do not preserve."""
     with open_text_or_trees(source) as (content, _):
         return content == "text"
 
 
 def check_annotator(path: str, model: Any) -> "Annotator":  # noqa: ANN401
-    """Return a model that annotates sentences, or refuse it."""
+    """Return `model`; raise `InputError` if it does not annotate sentences."""
     if not hasattr(model, "annotate"):
         raise InputError(f"{path} is a {type(model).__name__}; expected a parser, a tagger or a role labeler")
     found: Annotator = model
@@ -104,21 +107,20 @@ def check_annotator(path: str, model: Any) -> "Annotator":  # noqa: ANN401
 
 
 def explain(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline, or dependency parser.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A pipeline or dependency parser.")],
     source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="Plain text or CoNLL-U (- for standard input).")
+        str, typer.Argument(metavar="INPUT", help="Plain text or CoNLL-U (- is standard input).")
     ],
-    reasons: Annotated[int, typer.Option(min=1, help="Number of features to show for and against.")] = 10,
+    reasons: Annotated[int, typer.Option(min=1, help="Number of features to show for each side.")] = 10,
     candidates: Annotated[int, typer.Option(min=1, help="Number of candidates to show per sentence.")] = 3,
     sentences: Annotated[int, typer.Option(min=1, help="Number of sentences to explain.")] = 10,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Read the input as plain text, whatever it looks like.")
-    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Always read the input as plain text.")] = False,
     language: Language = None,
 ) -> None:
-    """Show why a parser or its reranker preferred a tree.
+    """Show why a parser or reranker chose a tree.
 
-    Prints the best candidates, the features for the winner, and those for the second candidate, with totals.
+    Prints the best candidates, the features that favour the first one and those that favour the second, with
+    totals.
 
     Example: `treewright explain en sentences.txt`
     """
@@ -130,7 +132,7 @@ def explain(
     request = Request(raw=raw, language=language)
     parser = check_annotator(model, load(model))
     if not parser.explains:
-        given = f"{model} is a {type(parser).__name__} without features to show"
+        given = f"{model} is a {type(parser).__name__}, which has no features to show"
         raise InputError(f"{given}; expected a pipeline or a dependency parser with a linear model")
     with parser.open_sentences(source, request) as found:
         trees = [tree for tree in islice(found, sentences) if len(tree)]

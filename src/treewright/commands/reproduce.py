@@ -1,4 +1,4 @@
-"""`reproduce`: a subcommand for each experiment of a paper, with options made of its settings."""
+"""The command `treewright reproduce`: a subcommand per experiment, with its settings as options."""
 
 import shlex
 import sys
@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treewright.commands.console import say
-from treewright.commands.options import Entry, LazyCommands, ToldCommand, make_command
+from treewright.commands.options import BaseCommand, Entry, LazyCommands, make_command
 from treewright.commands.signatures import Chosen, Options, takes
 
 if TYPE_CHECKING:
     from treewright.report.experiment import Experiment
 
 
-class ExperimentCommand(ToldCommand):
-    """A command that goes on after an interruption when it is called again."""
+class ExperimentCommand(BaseCommand):
+    """A command that resumes when it is run again."""
 
-    def _way_on(self, values: Mapping[str, Any]) -> str:
+    def _resume_command(self, values: Mapping[str, Any]) -> str:
         return shlex.join(["treewright", *sys.argv[1:]])
 
 
 class Experiments(LazyCommands):
-    """The experiments; one is imported only when it is asked for by name."""
+    """The experiments; each is imported on first use."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401
         from treewright.report.experiment import describe_experiment, list_experiments
@@ -39,10 +39,10 @@ class Experiments(LazyCommands):
         return make_experiment_command(find_experiment(name))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
-        """Return the command of an experiment; refuse names of no experiment with those that there are."""
+        """Return the command of an experiment; for an unknown name, raise an error that lists the names."""
         from treewright.report.experiment import find_experiment
 
-        if not ctx.resilient_parsing:  # a shell may ask what to offer
+        if not ctx.resilient_parsing:  # not while completing in a shell
             find_experiment(args[0])
         return super().resolve_command(ctx, args)
 
@@ -54,16 +54,15 @@ def make_experiment_command(experiment: "Experiment") -> Any:  # noqa: ANN401
     @takes(chosen=Options(experiment.settings, "Experiment"))
     def run(
         data: Annotated[
-            Path, typer.Option(metavar="DIR", help="Folder with treebanks, or the training file of one.")
+            Path,
+            typer.Option(metavar="DIR", help="Folder with treebanks, or the training file of a treebank."),
         ],
         out: Annotated[
             Path,
-            typer.Option(metavar="DIR", help="Folder for tables, plot and page, and an index of all pages."),
+            typer.Option(metavar="DIR", help="Folder for tables, plots and HTML pages."),
         ],
         chosen: Chosen,
-        cache: Annotated[
-            Path | None, typer.Option(metavar="DIR", help="Folder to keep finished steps in.")
-        ] = None,
+        cache: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for finished steps.")] = None,
     ) -> None:
         settings = experiment.settings(**chosen.values)
         files = experiments.reproduce(experiment.name, data, out, settings=settings, cache=cache)
@@ -72,7 +71,7 @@ def make_experiment_command(experiment: "Experiment") -> Any:  # noqa: ANN401
 
     run.__doc__ = f"""{experiments.describe_experiment(experiment.name)}.
 
-    Finished steps are kept: the same command goes on after an interruption.
+    Finished steps are kept: after an interruption, run the same command again to resume.
 
     Example: `treewright reproduce {experiment.name} --data treebank --out results`
     """
@@ -84,9 +83,9 @@ reproduce = typer.Typer(cls=Experiments, add_completion=False, rich_markup_mode=
 
 @reproduce.callback()
 def _describe() -> None:
-    """Run an experiment of a paper.
+    """Reproduce an experiment from a paper.
 
-    Writes its table beside the paper's figures.
+    Writes a table that compares the results with those of the paper.
 
     Example: `treewright reproduce qian-liu-table2 --data ewt --out results`
     """

@@ -1,4 +1,4 @@
-"""The command that serves models: the page and the JSON service."""
+"""The command `treewright serve`: the web page and the JSON API."""
 
 from collections.abc import Container, Sequence
 from itertools import count
@@ -28,18 +28,18 @@ def settings(
     language: str = "xx",
     access_log: bool = False,
 ) -> None:
-    """Have options.
+    """Declare options.
 
     Parameters
     ----------
     host : str
-        Address to listen at; 0.0.0.0 is all of them.
+        Address to listen on (0.0.0.0: all interfaces).
     port : int
-        Port to listen at; 0 is any free one.
+        Port to listen on (0: any free port).
     tagger : str, optional
-        Tagger for the models that need tags and have no tagger of their own.
+        Tagger for models that need tags and have no tagger.
     language : str
-        Language of plain text for models without a tokenizer, such as en; xx is any.
+        Language of plain text for models without a tokenizer, such as en (xx: any).
     access_log : bool
         Log every request.
     """
@@ -49,15 +49,15 @@ def settings(
 def serve(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="Parsers; the first is the default (en without any)."),
+        typer.Argument(metavar="[MODEL]...", help="Parsers; the first is the default [default: en]."),
     ] = None,
     *,
     settings: Chosen,
     limits: Chosen,
 ) -> None:
-    """Serve parsers: a web page and a JSON service.
+    """Serve parsers as a web page and a JSON API.
 
-    Without a MODEL, the English pipeline of the package is served.
+    Without a MODEL, serves the English pipeline included in the package.
 
     Example: `treewright serve parser.tw constituents.tw --port 8000`
     """
@@ -74,22 +74,22 @@ def serve(
         app = make_app(
             loaded, limits=ServiceLimits(**limits.values), tagger=tagger, language=chosen["language"]
         )
-        _tell_of_tags(app.state.service.description.models)
+        _warn_of_missing_tags(app.state.service.description.models)
         app.state.service.warm_up()
         line = f"{', '.join(loaded)} at {address_of(listener)}"
         run_server(app, listener, tell=lambda: print(line, flush=True), access_log=chosen["access_log"])
 
 
-def _tell_of_tags(models: "Sequence[ModelDescription]") -> None:
-    """Say which models will refuse plain text, before a visitor finds out."""
+def _warn_of_missing_tags(models: "Sequence[ModelDescription]") -> None:
+    """Warn about models that cannot parse plain text."""
     for model in models:
         if model.needs_tags:
-            found = f"{model.name} has no tagger and will refuse plain text"
-            say(f"{found}; expected a model trained with --tags predicted, or --tagger")
+            found = f"{model.name} has no tagger and cannot parse plain text"
+            say(f"{found}; use a model trained with --tags predicted, or --tagger")
 
 
 def _load(paths: Sequence[str]) -> dict[str, Any]:
-    """Return models by the names under which they are served."""
+    """Load models and return them by the names under which they are served."""
     from treewright.model import load
     from treewright.web.models import check_served
 
@@ -109,6 +109,6 @@ def _load_tagger(path: str) -> Any:  # noqa: ANN401
 
 
 def _free_name(stem: str, taken: Container[str]) -> str:
-    """Return the name of a file without its ending, and a number if others have that too."""
+    """Return a file name without its suffix, numbered if it is taken."""
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
     return next(name for name in names if name not in taken)

@@ -1,8 +1,8 @@
-"""Options of the command line, made from the signatures and docstrings of what they are handed to.
+"""Command-line options, derived from signatures and docstrings.
 
-The constructor of an estimator, or a function, says once what a parameter is called, its type and bounds, its
-default and its meaning. Commands take these as options, and shells complete the values of those that have
-a few.
+The constructor of an estimator, or a function, declares each parameter once: its name, type, bounds, default
+and description. Commands turn these into options, and shells complete the values of options with a few
+choices.
 """
 
 import inspect
@@ -27,39 +27,48 @@ from treewright.errors import InputError, quote
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 RUNNING = "Running"
-"""The heading of options that are about how a command runs, not about what it computes."""
+"""Help panel of options that affect how a command runs, not what it computes."""
 RUNNING_PARAMETERS = frozenset(
-    {"random_state", "n_jobs", "device", "memory_limit", "filter_memory", "scheduler", "resume"}
+    {
+        "random_state",
+        "n_jobs",
+        "device",
+        "device_memory",
+        "memory_limit",
+        "filter_memory",
+        "scheduler",
+        "resume",
+    }
 )
 LONGEST_METAVAR = 14
-"""Characters that a list of choices may have beside an option; longer ones join the help text."""
+"""Maximum length of a list of choices beside an option; longer lists are part of the help text."""
 SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 UNITS = " KMGT"
 NO_VALUE = "none"
-"""What stands for None where that is not the default."""
+"""Spelling of None in values where it is not the default."""
 
 Offer: TypeAlias = Callable[[str], list[str]]
 
 
 @dataclass(frozen=True)
 class Options:
-    """The parameters of an estimator, or of a function, as options of a command.
+    """The parameters of an estimator or a function as options of a command.
 
     Parameters
     ----------
     source : callable
-        The class, whose constructor and docstring are read, or a function.
+        A class, whose constructor and docstring are read, or a function.
     panel : str, optional
-        The heading of the options in the help.
+        Heading of the options in the help.
     spellings : mapping of str to str
-        Names of options that are not those of their parameters; also of options that a command writes itself
-        for parameters that are left out.
+        Option names that differ from the parameter names; also for parameters that are left out because the
+        command declares their options itself.
     leave_out : sequence of str
-        Parameters that are no options.
+        Parameters that are not options.
     defaults : mapping of str to object
-        Defaults of options that are not those of their parameters.
+        Defaults that differ from those of the parameters.
     only : sequence of str, optional
-        Parameters that are options; all of them without it.
+        Parameters that are options (by default, all).
     """
 
     source: Callable[..., Any]
@@ -80,7 +89,7 @@ class Options:
         ]
 
     def spell(self, name: str) -> str:
-        """Return the option of a parameter; it is a negation where the default is True."""
+        """Return the option of a parameter; if the default is True, the option negates it."""
         option = option_name(self.spellings.get(name, name))
         default = self.defaults.get(name, inspect.signature(self.source).parameters[name].default)
         is_negated = default is True and constructor_hints(self.source)[name] is bool
@@ -108,15 +117,15 @@ class Options:
 
 @dataclass
 class Chosen:
-    """The values of some options, by parameter, and which of them the user has specified."""
+    """The values of some options by parameter, and which of them the user gave."""
 
     options: Options
     values: dict[str, Any] = field(default_factory=dict)
     specified: list[str] = field(default_factory=list)
-    """Parameters that stand on the command line."""
+    """Parameters that the user gave on the command line."""
 
     def files(self) -> dict[str, str]:
-        """Return the files and models among the values, by their options, numbered from the second on."""
+        """Return the values that are files or models, by option; further files are numbered from 2."""
         found: dict[str, str] = {}
         for name, hint in constructor_hints(self.options.source).items():
             if shown_as(hint) is Shown.FILE or model_types(hint):
@@ -130,20 +139,20 @@ class Chosen:
         return found
 
     def refuse_without_effect(self, **others: object) -> None:
-        """Refuse options that change nothing beside the others, or beside values that are no options."""
+        """Raise `InputError` if an option has no effect with the other options or with `others`."""
         with spelled_by(self.options.spell):
             for found in without_effect(self.options.source, {**self.values, **others}, self.specified):
                 raise InputError(str(found))
 
     def refuse(self, reason: str, *, only: Sequence[str] | None = None, but: Sequence[str] = ()) -> None:
-        """Refuse all options that are given, or only some, or all but some."""
+        """Raise `InputError` if the user gave any option, one of `only`, or any except `but`."""
         for name in self.specified:
             if name not in but and (only is None or name in only):
                 raise InputError(f"{self.options.spell(name)} has no effect {reason}")
 
 
 def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the options of each group, which it receives as one `Chosen` under the group's name."""
+    """Add groups of options to a command, which receives each group as a `Chosen` argument of that name."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(command, eval_str=True).parameters
@@ -168,10 +177,12 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
             chosen = {group: Chosen(options) for group, options in groups.items()}
             for group, options in made.items():
                 for option in options:
-                    chosen[group].values[option.name] = option.read(values.pop(option.key))
+                    raw, value = values.pop(option.key), option.default
                     source = context.get_parameter_source(option.key)
                     if source is not None and source.name != "DEFAULT":
                         chosen[group].specified.append(option.name)
+                        value = option.read(raw)
+                    chosen[group].values[option.name] = value
             with spelled_by(spell):
                 return command(**values, **chosen)
 
@@ -187,8 +198,8 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
 class _Option:
     """A parameter as an option.
 
-    Typer is told that it is a flag or a string, and what a string stands for is found out here: so that all
-    that can be wrong with it is told in the same words as by the library, whatever the version of Typer.
+    For Typer it is a flag or a string; `read` converts the string. Thus the error messages are those of the
+    library, with any version of Typer.
     """
 
     name: str
@@ -200,18 +211,18 @@ class _Option:
 
     @cached_property
     def key(self) -> str:
-        """What Typer calls the option."""
+        """Name of the option for Typer."""
         key = self.spelling.removeprefix("--").replace("-", "_")
         return f"{key}_" if iskeyword(key) else key
 
     @property
     def is_last(self) -> bool:
-        """Whether it stands in the last panel of the help."""
+        """Whether it belongs to the last panel of the help."""
         return self.panel == RUNNING
 
     @cached_property
     def choices(self) -> dict[str, Any]:
-        """What a string may be, where it may be one of a few, and the values that these stand for."""
+        """The strings that are choices, and the value of each."""
         found: dict[str, Any] = {}
         for member in members_of(self.hint):
             values = get_args(member) if get_origin(member) is Literal else ()
@@ -223,7 +234,7 @@ class _Option:
         )
 
     def make_parameter(self) -> inspect.Parameter:
-        """Return the parameter of which Typer makes the option."""
+        """Return the parameter from which Typer makes the option."""
         settings: dict[str, Any] = {"help": self.text, "rich_help_panel": self.panel}
         if self.hint is bool:
             if self.default:
@@ -243,7 +254,7 @@ class _Option:
 
     @cached_property
     def _others(self) -> list[Any]:
-        """The types that are no choices."""
+        """The types that are not choices."""
         models = model_types(self.hint)
         plain = (int, float, str, Path)
         return [
@@ -264,7 +275,7 @@ class _Option:
         return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
 
     def read(self, raw: Any) -> Any:  # noqa: ANN401
-        """Return the value that a user has given."""
+        """Convert the text that the user gave."""
         if self.hint is bool:
             return raw != bool(self.default)
         if raw is None and self.default == ():
@@ -296,7 +307,7 @@ def _plain(hint: Any) -> Any:  # noqa: ANN401
 
 
 def model_types(hint: Any) -> tuple[type, ...]:  # noqa: ANN401
-    """Return the classes of models that a parameter may be, or have some of; it is given as files."""
+    """Return the model classes of a parameter, or of the members of a tuple; they are given as files."""
     members = (
         inner
         for each in members_of(hint)
@@ -306,7 +317,7 @@ def model_types(hint: Any) -> tuple[type, ...]:  # noqa: ANN401
 
 
 def shown_as(hint: Any) -> Shown | None:  # noqa: ANN401
-    """Return how the command line takes a type, where the type alone does not say it."""
+    """Return what a type stands for, if the command line cannot derive that from the type."""
     found = [each for member in members_of(hint) for each in get_args(member) if isinstance(each, Shown)]
     return found[0] if found else None
 
@@ -321,7 +332,7 @@ def _metavar(hint: Any) -> str:  # noqa: ANN401
 
 
 def read_tuple(spelling: str, member: Any, text: str) -> tuple[Any, ...]:  # noqa: ANN401
-    """Read values with commas between them; where one may be None, that is written as all.
+    """Read comma-separated values; None is written as "all".
 
     Examples
     --------
@@ -336,12 +347,12 @@ def read_tuple(spelling: str, member: Any, text: str) -> tuple[Any, ...]:  # noq
         )
     except ValueError:
         wanted = "integers" if kind is int else "numbers"
-        wanted += " or all," if types.NoneType in kinds else ""
-        raise InputError(f"{spelling} is {text!r}; expected {wanted} with commas between them") from None
+        wanted += " or all" if types.NoneType in kinds else ""
+        raise InputError(f"{spelling} is {text!r}; expected {wanted}, separated by commas") from None
 
 
 def parse_size(option: str, text: str) -> int:
-    """Return how many bytes a text such as 4G or 1.5 MiB says."""
+    """Return the number of bytes of a size such as 4G or 1.5 MiB."""
     found = SIZE.fullmatch(text.strip())
     if not found or float(found[1]) == 0:
         raise InputError(f"{option} is {text!r}; expected a size such as 512M or 4G")
@@ -349,19 +360,19 @@ def parse_size(option: str, text: str) -> int:
 
 
 def format_size(n_bytes: int) -> str:
-    """Return a number of bytes as `parse_size` reads it."""
+    """Format a number of bytes so that `parse_size` can read it."""
     power = next(power for power in (4, 3, 2, 1, 0) if n_bytes % (1 << 10 * power) == 0)
     return f"{n_bytes >> 10 * power}{UNITS[power]}".strip()
 
 
 def join_signatures(kinds: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    """Return a function with the parameters of several, each as the first one has it.
+    """Return a function with the parameters of several functions; the first to declare one decides.
 
-    A parameter whose defaults differ has none, and its text says what they are.
+    A parameter with different defaults has none; its description lists them.
     """
 
     def joined() -> None:
-        """Be read by `Options`."""
+        """Carry a signature for `Options`."""
 
     hints: dict[str, Any] = {}
     texts: dict[str, str] = {}
@@ -388,7 +399,7 @@ def join_signatures(kinds: Mapping[str, Callable[..., Any]]) -> Callable[..., An
 
 
 def offer(values: Sequence[str]) -> Offer:
-    """Return what offers a shell those of some values that begin as the user has."""
+    """Return a shell completion function for some values."""
 
     def complete(incomplete: str) -> list[str]:
         return [value for value in values if value.startswith(incomplete)]
@@ -397,7 +408,7 @@ def offer(values: Sequence[str]) -> Offer:
 
 
 def parameter_texts(docstring: str) -> dict[str, str]:
-    """Return the first sentence about each parameter in a numpydoc docstring."""
+    """Return the first sentence of each parameter's description in a numpydoc docstring."""
     _, _, section = docstring.partition("Parameters\n----------\n")
     section = re.split(r"\n\S[^\n]*\n-{3,}\n", section)[0]
     texts: dict[str, str] = {}

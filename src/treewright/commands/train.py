@@ -1,7 +1,8 @@
-"""The commands `treewright train ...`, whose options are the parameters of the models that they train."""
+"""The commands `treewright train ...`; their options are the parameters of the models."""
 
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from treewright._validate import check_params, constructor_hints
-from treewright.commands.options import LazyCommands, ToldCommand, import_here, make_command
+from treewright.commands.options import BaseCommand, LazyCommands, import_here, make_command
 from treewright.commands.signatures import Chosen, Options, model_types, parameter_texts, takes
 from treewright.commands.work import (
     begin_checkpoint,
@@ -24,12 +25,11 @@ from treewright.model import REGISTRY
 
 
 class Kind(NamedTuple):
-    """A kind of model, of the class ``"module:Class"``, and maybe one that reranks its candidates.
+    """A kind of model: its class ``"module:Class"``, and optionally the class of a reranker.
 
-    The class has `read_training`, which says what files there are to learn from and returns what `fit`
-    takes. Where `--rerank` has a value, that is the parameter `rerank_by` of the reranker. A model that is
-    made of others, a tokenizer and a parser, names their classes; so does one that may have a network as its
-    scorer.
+    The class has a method `read_training`, which declares the training files and returns the arguments of
+    `fit`. If `--rerank` takes a value, it is the parameter `rerank_by` of the reranker. A composite model
+    lists the classes of its components, such as a tokenizer and a parser, or a neural scorer.
     """
 
     model: str
@@ -51,7 +51,7 @@ DEPENDENCIES, TREES = (
 KINDS = {
     "pipeline": Kind(
         "treewright.pipeline:Pipeline",
-        "Train a tokenizer, a tagger and a dependency parser, in one file.",
+        "Train a tokenizer, a tagger and a dependency parser as one model.",
         "UD_Hungarian-Szeged --model hu.tw",
         DEPENDENCIES,
         parser=PARSER,
@@ -60,14 +60,14 @@ KINDS = {
     ),
     "dependency": Kind(
         PARSER,
-        "Train a dependency parser, and with --rerank a reranker.",
+        "Train a dependency parser, and a reranker with --rerank.",
         "train.conllu --dev dev.conllu --model parser.tw --rerank",
         DEPENDENCIES,
         network=NETWORK,
     ),
     "constituent": Kind(
         "treewright.parsing.constituent.parser:ConstituentParser",
-        "Train a constituency parser, and with --rerank a reranker.",
+        "Train a constituency parser, and a reranker with --rerank.",
         "train.mrg --dev dev.mrg --model parser.tw --max-length 15",
         TREES,
         "kernel",
@@ -81,14 +81,14 @@ KINDS = {
     ),
     "span": Kind(
         "treewright.parsing.span.parser:SpanParser",
-        "Train a neural span parser of constituents (needs the extra neural).",
+        "Train a neural span-based constituency parser (needs the extra neural).",
         "train.mrg --dev dev.mrg --model parser.tw --tags predicted",
         TREES,
         "kernel",
     ),
     "tagger": Kind(
         "treewright.tagging.tagger:Tagger",
-        "Train a tagger: parts of speech, features, lemmas.",
+        "Train a tagger for parts of speech, morphological features and lemmas.",
         "train.conllu --dev dev.conllu --model tagger.tw",
     ),
     "roles": Kind(
@@ -97,15 +97,15 @@ KINDS = {
         "train.mrg --props train.props --model roles.tw --kernel linear+sst",
     ),
 }
-"""What can be trained, by the name of its command."""
+"""The kinds of models by command name."""
 
 SHARED = ("random_state", "n_jobs")
-"""Parameters that a parser and its reranker have in common."""
+"""Parameters shared by a parser and its reranker."""
 SPELLINGS = {"k": "candidates", "folds": "rerank-folds", "epochs": "rerank-epochs"}
-"""Of a reranker, for which a parser may have the same names."""
+"""Options of a reranker that a parser may have under the same names."""
 TOKENIZER_SPELLINGS = {"epochs": "tokenizer-epochs"}
 NEURAL = "neural"
-"""The scorer whose options are those of the network."""
+"""The value of --scorer that enables the options of the network."""
 NETWORK_SPELLINGS = {
     "epochs": "network-epochs",
     "patience": "network-patience",
@@ -115,13 +115,13 @@ NETWORK_SPELLINGS = {
 
 
 class TrainCommands(LazyCommands):
-    """The commands that train models, each of which is imported when it is asked for."""
+    """The commands that train models, each imported on first use."""
 
     entries = KINDS
 
     def load(self, name: str) -> Any:  # noqa: ANN401
         """Return a command."""
-        return make_command(name, train_command(name), ToldCommand)
+        return make_command(name, train_command(name), BaseCommand)
 
 
 app = typer.Typer(cls=TrainCommands, add_completion=False, rich_markup_mode="markdown")
@@ -174,7 +174,9 @@ def train_command(name: str) -> Callable[..., None]:
         model: Annotated[Path, typer.Option(metavar="FILE", help="File for the model.")],
         compact: Annotated[
             bool,
-            typer.Option("--compact", help="Write a smaller file: round weights, and drop the lightest."),
+            typer.Option(
+                "--compact", help="Write a smaller file: round weights, and drop those closest to zero."
+            ),
         ] = False,
         **groups: Chosen,
     ) -> None:
@@ -196,9 +198,9 @@ def train_command(name: str) -> Callable[..., None]:
 
 
 def _choose_network(chosen: Chosen, network: Chosen) -> None:
-    """Make a network the scorer, if that is what `--scorer` says; its options have no effect otherwise."""
+    """Set up the network if `--scorer` asks for it; raise `InputError` if its options have no effect."""
     if chosen.values["scorer"] != NEURAL:
-        network.refuse(f"without --scorer {NEURAL}; expected it with that")
+        network.refuse(f"without --scorer {NEURAL}; add --scorer {NEURAL}")
         return
     network.refuse_without_effect()
     shared = {name: chosen.values[name] for name in SHARED}
@@ -214,7 +216,7 @@ def _make_learner(
     data: Chosen,
     how: Chosen,
 ) -> Any:  # noqa: ANN401
-    """Return what is to be trained, with its options, none of which is without effect."""
+    """Return the unfitted model with its options; raise `InputError` for an option without effect."""
     if reranker is None:
         chosen.refuse_without_effect()
         return _make_model(chosen)
@@ -222,13 +224,13 @@ def _make_learner(
     if not is_wanted:
         for options in (reranking, reranker):
             if options is not None:
-                options.refuse("without --rerank; expected --rerank with it")
+                options.refuse("without --rerank; add --rerank")
         chosen.refuse_without_effect()
         return _make_model(chosen)
     if reranking and reranking.values["paper"]:
         _choose_paper(reranker)
     if reranker.values["parser"] is not None:
-        chosen.refuse("with --parser; expected it without", but=SHARED)
+        chosen.refuse("with --parser; remove one of them", but=SHARED)
     chosen.refuse_without_effect()
     reranker.refuse_without_effect()
     values = reranker.values | {name: chosen.values[name] for name in SHARED}
@@ -251,13 +253,13 @@ def _make_learner(
 
 
 def _choose_paper(reranker: Chosen) -> None:
-    """Set the options of a reranker as in the paper; only memory, which changes nothing, may be another."""
+    """Set the options of a reranker as in the paper; the memory limit may differ, since it has no effect."""
     from treewright.rerank.reranker import PAPER_SETTINGS
 
     source: Any = reranker.options.source
     free = source.unsaved
     reranker.refuse(
-        "with --paper; expected it without", only=[each for each in PAPER_SETTINGS if each not in free]
+        "with --paper; remove one of them", only=[each for each in PAPER_SETTINGS if each not in free]
     )
     reranker.values |= {
         name: value for name, value in PAPER_SETTINGS.items() if name not in reranker.specified
@@ -265,7 +267,7 @@ def _choose_paper(reranker: Chosen) -> None:
 
 
 def _make_model(chosen: Chosen) -> Any:  # noqa: ANN401
-    """Return a model with its options; a model among these is named by ``module:Class``, or by its file."""
+    """Return a model with its options; a submodel is given as ``module:Class`` or by its file."""
     values = dict(chosen.values)
     for name, hint in constructor_hints(chosen.options.source).items():
         kinds, given = model_types(hint), values.get(name)
@@ -288,7 +290,7 @@ def _fit(
     *,
     compact: bool,
 ) -> None:
-    """Train a model with what it reads from files, and save it."""
+    """Read the training files, train a model and save it."""
     from treewright._cache import cache_folder
     from treewright.checkpoint import Checkpoint
 
@@ -302,7 +304,8 @@ def _fit(
     training = kind.read_training(train, **data.values)
     takes = inspect.signature(learner.fit).parameters
     extras: dict[str, Any] = {"cache": cache_folder("lists")} if "cache" in takes else {}
-    with open_cluster(values.get("scheduler")) as client:
+    scheduler = values.get("scheduler")
+    with open_cluster(scheduler) if scheduler is not None else nullcontext() as client:
         if "client" in takes:
             extras["client"] = client
         learner.fit(*training, checkpoint=checkpoint, **extras).save(model, compact=compact)
@@ -321,7 +324,7 @@ def _load_parser(path: str, kinds: tuple[type, ...]) -> Any:  # noqa: ANN401
 
 
 def _reranking(*, rerank: bool = False, paper: bool = False) -> None:
-    """Have an option.
+    """Declare options.
 
     Parameters
     ----------
@@ -333,11 +336,11 @@ def _reranking(*, rerank: bool = False, paper: bool = False) -> None:
 
 
 def locate(name: str) -> Any:  # noqa: ANN401
-    """Import what ``"module:name"`` names."""
+    """Import an object given as ``"module:name"``."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
 
 
 def _last_word(name: str) -> str:
-    """Return the last word of the name of a class, as in DependencyParser."""
+    """Return the last word of a class name, such as Parser in DependencyParser."""
     return name[max(at for at, letter in enumerate(name) if letter.isupper()) :]

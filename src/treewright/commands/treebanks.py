@@ -1,4 +1,4 @@
-"""Commands for files of trees: convert, evaluate, fetch."""
+"""The commands `treewright convert`, `evaluate` and `fetch`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ from treewright.errors import InputError, quote
 
 
 def offer_treebanks(incomplete: str) -> list[str]:
-    """Offer a shell the treebanks that can be fetched, by either of their names."""
+    """Complete the names of treebanks that can be downloaded, long or short."""
     from treewright.data.languages import REPOSITORIES
 
     names = REPOSITORIES if incomplete and incomplete[0].islower() else REPOSITORIES.values()
@@ -24,18 +24,18 @@ def offer_treebanks(incomplete: str) -> list[str]:
 
 
 CONVERSION = {"from_format": "from", "to_format": "to", "lift": "projectivize", "lower": "deprojectivize"}
-"""Options whose names Python has for something else."""
+"""Options whose names are reserved in Python."""
 
 
 @takes(chosen=Options(convert_file, spellings=CONVERSION, leave_out=("source", "target")))
 def convert(
-    source: Annotated[str, typer.Argument(metavar="IN", help="A file, or - for standard input.")],
-    target: Annotated[str, typer.Argument(metavar="OUT", help="A file, or - for standard output.")],
+    source: Annotated[str, typer.Argument(metavar="IN", help="Input file (- is standard input).")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="Output file (- is standard output).")],
     chosen: Chosen,
 ) -> None:
-    """Convert between formats of treebanks.
+    """Convert a treebank to another format.
 
-    These are CoNLL-U, CoNLL-X, CoNLL-2009, Penn brackets and PropBank columns.
+    Formats are CoNLL-U, CoNLL-X, CoNLL-2009, Penn brackets and PropBank columns.
 
     Example: `treewright convert wsj.mrg wsj.conllu --rules collins`
     """
@@ -62,55 +62,55 @@ def scoring(
     json: bool = False,
     random_state: NonNegativeInt = 0,
 ) -> None:
-    """Have options.
+    """Declare options.
 
     Parameters
     ----------
     conll2018 : bool
-        Score tokens, sentences, tags, lemmas and trees as in CoNLL 2018.
+        Score tokens, sentences, tags, lemmas and trees as in the CoNLL 2018 shared task.
     multiple_roots : bool
-        Allow several roots per sentence in these scores.
+        Allow several roots per sentence with --conll2018.
     no_punctuation : bool
-        Leave out words made of Unicode punctuation alone.
+        Ignore words that consist of Unicode punctuation.
     penn_punctuation : bool
-        Leave out words that are punctuation by their Penn tags in gold.
+        Ignore words whose gold Penn tag is punctuation.
     relations : bool
-        Add a line for each relation.
+        Add a row for each relation.
     max_length : int, optional
-        Score brackets only of sentences up to this length.
+        Maximum sentence length when scoring brackets.
     against : str, optional
-        Another prediction, for a test of significance.
+        Another prediction file, for a significance test.
     metric : str, optional
-        What to test: uas (the default), las, complete; f1, exact, ...
+        Metric to test, such as uas (default), las or complete for dependencies, f1 or exact for brackets.
     verbs : bool
-        Score roles only of predicates that are verbs in gold.
+        Score only the roles of predicates that are gold verbs.
     plot : str, optional
-        File for a reliability plot (png, svg or pdf), of --confidence.
+        File for a reliability diagram of the confidences (png, svg or pdf).
     json : bool
-        Print JSON instead of a table, relations included.
+        Print JSON, including relations, instead of a table.
     random_state : int
-        Seed of the significance test.
+        Random seed of the significance test.
     """
 
 
 @takes(chosen=Options(scoring))
 def evaluate(
     gold: Annotated[
-        str, typer.Argument(metavar="GOLD", help="CoNLL-U, brackets or PropBank columns, told by content.")
+        str, typer.Argument(metavar="GOLD", help="CoNLL-U, brackets or PropBank columns (detected).")
     ],
     predicted: Annotated[
-        str, typer.Argument(metavar="PREDICTED", help="The same sentences, parsed, or the same text.")
+        str, typer.Argument(metavar="PREDICTED", help="The same sentences or the same text, parsed.")
     ],
     chosen: Chosen,
 ) -> None:
     """Score predictions against gold annotation.
 
-    CoNLL-U is scored by attachment, brackets by PARSEVAL (as evalb), roles as srl-eval does it.
+    CoNLL-U is scored by attachment (UAS, LAS), brackets by PARSEVAL (as in evalb), roles as in srl-eval.
 
-    If GOLD and PREDICTED are the same text with different words or sentences, these are aligned by
+    If GOLD and PREDICTED are the same text, split into different words or sentences, the words are aligned by
     characters, and all columns are scored as in the CoNLL 2018 shared task (as with `--conll2018`).
 
-    Words with a confidence, as `treewright parse --confidence` writes it, are also scored for that.
+    If words have a confidence, written by `treewright parse --confidence`, its calibration is also scored.
 
     Example: `treewright evaluate gold.conllu parsed.conllu --no-punctuation --against other.conllu`
     """
@@ -125,7 +125,7 @@ def evaluate(
     penn, no_punctuation = values.pop("penn_punctuation"), values.pop("no_punctuation")
     values["by_characters"] = values.pop("conll2018")
     if penn and no_punctuation:
-        raise InputError("--no-punctuation and --penn-punctuation are two rules; expected one of them")
+        raise InputError("--no-punctuation and --penn-punctuation are both given; expected one of them")
     punctuation = "penn" if penn else "unicode" if no_punctuation else True
     word_options = {
         "--no-punctuation": no_punctuation,
@@ -144,7 +144,10 @@ def evaluate(
     )
     if plot:
         if scores.reliability is None:
-            raise InputError(f"{predicted} has no confidence in MISC to plot; expected Confidence=...")
+            raise InputError(
+                f"{predicted} has no confidence in MISC to plot; expected Confidence=...; "
+                "parse again with --confidence"
+            )
         plot_reliability(scores.reliability, Path(plot))
     if as_json:
         print(scores_as_json(scores))
@@ -159,30 +162,30 @@ def fetch(
         typer.Argument(
             metavar="NAME",
             autocompletion=offer_treebanks,
-            help="A treebank, as UD_English-EWT or en_ewt; with --list, a language or a part of a name.",
+            help="A treebank, such as UD_English-EWT or en_ewt; with --list, a language or part of a name.",
         ),
     ] = "",
     listed: Annotated[
         bool,
-        typer.Option("--list", help="List the treebanks that can be fetched, with short name and language."),
+        typer.Option("--list", help="List the available treebanks with short name and language."),
     ] = False,
     *,
     chosen: Chosen,
 ) -> None:
     """Download a Universal Dependencies treebank.
 
-    Files that are there are not downloaded again. Prints the paths of all files.
+    Existing files are not downloaded again. Prints the paths of all files.
 
-    Example: `treewright fetch UD_Hungarian-Szeged` (`treewright fetch --list Hungarian` shows its names)
+    Example: `treewright fetch UD_Hungarian-Szeged` (`treewright fetch --list Hungarian` lists names)
     """
     from treewright.data.languages import LIST_COMMAND, list_treebanks, suggest_names
 
     if listed:
-        chosen.refuse("with --list; expected it without")
+        chosen.refuse("with --list; remove one of them")
         found = list_treebanks(name)
         if not found:
-            remedy = suggest_names(name) or f" ({LIST_COMMAND} shows all)"
-            expected = "expected a language or a part of a name, such as English or EWT"
+            remedy = suggest_names(name) or f" ({LIST_COMMAND} lists all)"
+            expected = "expected a language or part of a name, such as English or EWT"
             raise InputError(f"no treebank has {quote(name)} in its name; {expected}{remedy}")
         widths = [max(map(len, column)) for column in zip(*found, strict=True)]
         for each in found:
@@ -190,7 +193,7 @@ def fetch(
         return
     if not name:
         raise InputError(
-            f"no treebank was named; expected a name such as UD_English-EWT ({LIST_COMMAND} shows all)"
+            f"no treebank was given; expected a name such as UD_English-EWT ({LIST_COMMAND} lists all)"
         )
     for path in fetch_treebank(name, **chosen.values):
         if path:

@@ -1,4 +1,4 @@
-"""What commands have in common: telling, and work that takes long."""
+"""Functions shared by commands: checks of files, checkpoints and clusters."""
 
 import asyncio
 import logging
@@ -22,19 +22,19 @@ SECONDS_TO_CONNECT = 5
 
 
 def running(*, scheduler: Address | None = None, resume: bool = False) -> None:
-    """Have options of commands that train.
+    """Declare options of commands that train.
 
     Parameters
     ----------
     scheduler : str, optional
-        Dask scheduler of a cluster that does the work (tcp://host:8786).
+        Address of a Dask scheduler whose cluster does the work (tcp://host:8786).
     resume : bool
         Resume from the last finished step.
     """
 
 
 def check_writable(path: Path) -> None:
-    """Find out before long work whether the result can be written."""
+    """Check, before long work, that the result can be written."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; expected the name of a file")
     if is_special(path):
@@ -49,12 +49,12 @@ def check_writable(path: Path) -> None:
 
 
 def check_results(results: Mapping[str, Target | None], inputs: Mapping[str, Target | None]) -> None:
-    """Refuse to write two results to one file, or one over what is read.
+    """Raise `InputError` if two results have the same file, or a result would overwrite an input.
 
     Parameters
     ----------
     results, inputs : mapping of str to path, "-" or None
-        Files by what the user calls them.
+        Files by their names on the command line.
     """
     written = {option: path for option, path in results.items() if path is not None}
     for (one, path), (other, same) in combinations(written.items(), 2):
@@ -67,35 +67,38 @@ def check_results(results: Mapping[str, Target | None], inputs: Mapping[str, Tar
 
 
 def begin_checkpoint(result: Path, *, resume: bool) -> Path:
-    """Return the folder that keeps unfinished work on a result; one that is there must be wanted."""
+    """Return the checkpoint folder of a result; raise `InputError` if it exists and `resume` is False."""
     checkpoint = Path(f"{result}.checkpoint")
     if checkpoint.exists() and not checkpoint.is_dir():
-        raise InputError(f"{checkpoint} is a file; expected a folder for unfinished work, or nothing")
+        raise InputError(
+            f"{checkpoint} is a file; expected a checkpoint folder, or nothing; rename or delete it"
+        )
     if checkpoint.exists() and not resume:
-        raise InputError(f"{checkpoint} is left of work that was interrupted; give --resume, or delete it")
+        raise InputError(f"{checkpoint} exists, from a run that was interrupted; add --resume, or delete it")
     return checkpoint
 
 
 @contextmanager
-def open_cluster(scheduler: str | None) -> Iterator["Client | None"]:
-    """Give a client of the cluster whose scheduler has this address, if there is one; close it at the end."""
-    if scheduler is None:
-        yield None
-        return
+def open_cluster(scheduler: str) -> Iterator["Client"]:
+    """Yield a client of the cluster at this address; close it at the end."""
     distributed = require("distributed", "cluster")
-    # What Dask would log of connections that are lost is told as an error, if it matters.
+    # Lost connections that matter are raised as errors; Dask need not log them.
     for name in ("distributed", "distributed.client", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        asyncio.run(_knock(scheduler))
+        asyncio.run(_check_scheduler(scheduler))
         client = distributed.Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
     except (ValueError, TypeError) as error:
         raise InputError(
             f"--scheduler is {scheduler!r} ({error}); expected an address such as tcp://host:8786"
         ) from error
-    except (OSError, MemoryError, OverflowError) as error:  # what others say is taken for a large size
+    except (
+        OSError,
+        MemoryError,
+        OverflowError,
+    ) as error:  # the answer of another kind of server is taken for a large size
         raise ClusterError(
-            f"no Dask scheduler answers at {scheduler}; expected one, as the command dask scheduler starts it"
+            f"no Dask scheduler answers at {scheduler}; expected one; start it with: dask scheduler"
         ) from error
     try:
         yield client
@@ -103,10 +106,10 @@ def open_cluster(scheduler: str | None) -> Iterator["Client | None"]:
         client.close()
 
 
-async def _knock(address: str) -> None:
-    """Find out whether a scheduler is there; a client that finds none complains when it is thrown away."""
+async def _check_scheduler(address: str) -> None:
+    """Check that a scheduler answers; a client without a scheduler would log errors when it is closed."""
     distributed, comm = require("distributed", "cluster"), require("distributed.comm", "cluster")
     options = distributed.Security().get_connection_args("client")
-    # Dask limits the time of connecting, not that of waiting for the first word.
+    # Dask limits the time to connect, but not the time until the first answer.
     async with asyncio.timeout(SECONDS_TO_CONNECT):
         (await comm.connect(address, timeout=SECONDS_TO_CONNECT, **options)).abort()

@@ -1,1 +1,1 @@
-"""Text to objects to flat arrays: readers, writers and the trees they give."""
+"""Trees, treebank files and generated data: readers, writers, conversions and flat arrays."""

@@ -1,8 +1,7 @@
-"""The basic features of the arcs of dependency trees: Qian & Liu (2015), table 1.
+"""Basic features of the arcs of dependency trees: Qian & Liu (2015), table 1.
 
-Templates are written in the language of `treewright.data.templates`: ``h`` is the head, ``m`` the modifier,
-and ``b`` each word between them. A line that ends in ``*`` is used once, with the binned length and the
-direction of the arc.
+Templates use the syntax of `treewright.data.templates`: ``h`` is the head, ``m`` the modifier, and ``b`` each
+word between them. A template that ends in ``*`` also includes the binned length and the direction of the arc.
 """
 
 from collections import Counter
@@ -50,25 +49,26 @@ LANGUAGE = TemplateLanguage(
 )
 PARSED = LANGUAGE.parse("\n".join(ARC_FEATURES))
 UNKNOWN, ROOT, OUTSIDE = 0, 1, 2
-"""Ids of unknown words and tags, of the root, and of the tag of what is outside the sentence."""
+"""Ids of unknown words and tags, of the root, and of the tag outside the sentence."""
 N_SPECIAL = 3
 SPECIAL_NAMES = {"word": ("?", "ROOT", "-"), "tag": ("?", "ROOT/tag", "-")}
-"""As they are shown; features of the root's word and of its tag are different ones."""
+"""Names of these ids; the word and the tag of the root are different features."""
 SPECIAL_WORDS = (plain_words.UNKNOWN, plain_words.ROOT, plain_words.EDGE)
 SPREAD = 4.0
-"""A treebank's own tags are used if there are up to so many times more of them than universal ones."""
+"""XPOS tags are used if there are at most this many times more of them than UPOS tags."""
 
 
 class ArcEncoder:
-    """Turns arcs into keys of their basic features, and keys into text.
+    """Encodes the basic features of arcs as integer keys, and decodes keys to text.
 
     Parameters
     ----------
     words, tags : Vocabulary
+        Known words and tags.
     column : {"xpos", "upos"}
-        The tags that are looked at.
+        Column of the tags.
     templates : sequence of str
-        Some of `ARC_FEATURES`.
+        Templates to use, from `ARC_FEATURES`.
     """
 
     def __init__(
@@ -86,14 +86,14 @@ class ArcEncoder:
         unknown = [name for name in self.templates if name not in ARC_FEATURES]
         if unknown or not self.templates:
             found = repr(unknown[0]) if unknown else "nothing"
-            raise InputError(f"basic features are {found}; expected some of {', '.join(ARC_FEATURES)}")
+            raise InputError(f"basic features are {found}; expected one or more of {', '.join(ARC_FEATURES)}")
         self._native = _compile(self.templates)
 
     @classmethod
     def from_trees(
         cls, trees: Sequence[DepTree], *, column: str | None = None, templates: Sequence[str] = ARC_FEATURES
     ) -> "ArcEncoder":
-        """Number the words and tags of trees; without a `column`, tags that say much without being rare."""
+        """Make an encoder of the words and tags of trees; by default, choose the tag column."""
         column = column or _choose_column(trees)
         check_choice("column", column, ("xpos", "upos"))
         words = Counter(word for tree in trees for word in tree.words)
@@ -103,7 +103,7 @@ class ArcEncoder:
         )
 
     def encode(self, trees: Sequence[DepTree]) -> Sentences:
-        """Turn the words and tags of sentences into arrays."""
+        """Encode the words and tags of sentences as arrays."""
         indptr = np.cumsum([0, *(len(tree) + 1 for tree in trees)], dtype=np.int64)
         values = np.full((indptr[-1], 2), ROOT, dtype=np.int32)
         is_word = np.ones(len(values), dtype=np.bool_)
@@ -122,10 +122,11 @@ class ArcEncoder:
         Parameters
         ----------
         sentences : Sentences
+            Encoded sentences.
         numbers : ndarray of int
-            The sentence of each arc.
+            Index of the sentence of each arc.
         heads, modifiers : ndarray of int
-            Positions, 0 for the root.
+            Positions of words from 1; 0 is the root.
         """
         room = len(self.templates) + int(np.diff(sentences.indptr).max(initial=0))
         indptr = np.zeros(len(heads) + 1, dtype=np.int64)
@@ -136,7 +137,7 @@ class ArcEncoder:
         return indptr, keys[: indptr[-1]]
 
     def knows(self, keys: Keys) -> bool:
-        """Tell whether the templates, words, tags and distances of all keys are known."""
+        """Return whether the templates, words, tags and distances of all keys are valid."""
         if not len(keys):
             return True
         key, distance = np.divmod(keys, np.uint64(1 << DISTANCE_BITS))
@@ -167,11 +168,11 @@ class ArcEncoder:
         return f"{shown} ({_describe_distance(distance)})" if distance else shown
 
     def say(self, key: int) -> str:
-        """Return a feature in plain words: ``a singular noun depends on “won”``."""
+        """Describe a feature in plain English: ``a singular noun depends on “won”``."""
         return self.tell(key).say()
 
     def tell(self, key: int) -> ToldArc:
-        """Return what a feature tells of the ends of an arc, and of what is between them."""
+        """Return what a feature specifies about the head, the modifier, and the word between them."""
         template, values, distance = unpack(int(key))
         ends: dict[str, dict[int, dict[str, str]]] = {"h": {}, "m": {}, "b": {}}
         if ARC_FEATURES[template] == BETWEEN:
@@ -190,7 +191,7 @@ class ArcEncoder:
         return {attribute: self._string(attribute, value)}
 
     def words_of(self, key: int) -> list[str]:
-        """Return the words, not the tags, of a feature."""
+        """Return the words in a feature, without the tags."""
         template, values, _ = unpack(int(key))
         return [
             self._string("word", value)
@@ -205,12 +206,12 @@ class ArcEncoder:
 
 
 def templates_of(keys: Keys) -> Integers:
-    """Return the numbers of the templates of keys, in `ARC_FEATURES`."""
+    """Return the template index of each key in `ARC_FEATURES`."""
     return (keys >> np.uint64(2 * VALUE_BITS + LAST_VALUE_BITS + DISTANCE_BITS)).astype(np.int64)
 
 
 def unpack(key: int) -> tuple[int, tuple[int, int, int], int]:
-    """Return the template of a key, its values, and its number for length and direction."""
+    """Return the template of a key, its values, and its code for length and direction."""
     key, distance = divmod(key, 1 << DISTANCE_BITS)
     key, c = divmod(key, 1 << LAST_VALUE_BITS)
     key, b = divmod(key, 1 << VALUE_BITS)
@@ -219,12 +220,12 @@ def unpack(key: int) -> tuple[int, tuple[int, int, int], int]:
 
 
 def _describe_end(tokens: dict[int, str]) -> str:
-    """Write a word with its neighbours, ``*`` if only these are told."""
+    """Write a word with its neighbours; ``*`` if only the neighbours are specified."""
     return "·".join(tokens.get(offset, "*") for offset in range(min(0, *tokens, 0), max(0, *tokens, 0) + 1))
 
 
 def describe_length(at: int) -> str:
-    """Write a bin of lengths, by its number from 0."""
+    """Write a length bin, given its index from 0."""
     low = int(LENGTH_BINS[at])
     high = int(LENGTH_BINS[at + 1]) - 1 if at + 1 < len(LENGTH_BINS) else 0
     return f"{low}" if high == low else f"{low}-{high}" if high else f"{low}+"
@@ -241,7 +242,7 @@ def _choose_column(trees: Sequence[DepTree]) -> str:
 
 
 def _limited(counts: Counter[str], bits: int) -> Vocabulary:
-    """Number the most frequent strings for which there is room."""
+    """Make a vocabulary of the most frequent strings that fit into this number of bits."""
     return Vocabulary(Vocabulary.from_counts(counts).strings[: (1 << bits) - N_SPECIAL])
 
 

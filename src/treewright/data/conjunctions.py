@@ -1,13 +1,12 @@
-"""make_conjunctions: samples whose labels depend on planted conjunctions, of which no part says anything.
+"""make_conjunctions: samples whose labels depend on planted conjunctions, but not on any part of them.
 
-Where a conjunction of order k is complete N times in its class, each of its parts that lacks one column is
-planted N times in the other class, each that lacks two N times in its own, and so on. Then any part of size
-t is present N * 2 ** (k - t - 1) times in either class. All of these samples have the label of their class,
-and each of them has a complete conjunction; the others have parts that do not depend on their
-labels, which are random.
+If a conjunction of order k is complete in N samples of its class, each part that lacks one column is planted
+in N samples of the other class, each part that lacks two columns in N samples of its own class, and so on.
+Then any part of size t occurs N * 2 ** (k - t - 1) times in either class. All these samples have the label of
+their class, and each has a complete conjunction. The other samples have random parts and random labels.
 
-That can be where the 2 ** (1 - k) of the conjunctions of each class add up to one, since parts take
-2 ** (k - 1) samples for each complete conjunction; other orders are refused.
+This is possible if the values 2 ** (1 - k) of the conjunctions of each class sum to one, since the parts take
+2 ** (k - 1) samples for each complete conjunction. Other orders are rejected.
 """
 
 from collections.abc import Sequence
@@ -25,19 +24,30 @@ HIGHEST_ORDER = 16
 
 
 class Planted(NamedTuple):
-    """Samples of two classes, and the conjunctions that decide which.
+    """Generated samples of two classes, and the conjunctions that determine the class.
 
     Attributes
     ----------
     X : csr_matrix of int8, (n_samples, n_features)
+        Binary features.
     y : ndarray of int64, (n_samples,)
         Labels, 0 and 1.
     conjunctions : list of tuple of int
-        The columns of each, ascending.
+        The columns of each conjunction, in ascending order.
     signs : ndarray of int64, (n_conjunctions,)
-        1 where a conjunction speaks for label 1, -1 where it speaks for label 0.
+        1 for a conjunction of label 1, -1 for one of label 0.
     best_accuracy : float
-        That of the planted rule on `y`; samples that it leaves undecided count one half.
+        Accuracy of the planted rule on `y`; samples without a complete conjunction count as one half.
+
+    See Also
+    --------
+    make_conjunctions : Generates such samples.
+
+    Examples
+    --------
+    >>> planted = tw.make_conjunctions(1000, 50, n_active=10, orders=(2, 2, 2, 2))
+    >>> planted.X.shape, len(planted.conjunctions)
+    ((1000, 50), 4)
     """
 
     X: csr_matrix
@@ -48,7 +58,7 @@ class Planted(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """How often each conjunction is complete, and among how many samples of each class its parts are."""
+    """Number of samples in which each conjunction is complete, and number of samples with its parts."""
 
     orders: IntArray
     signs: IntArray
@@ -66,21 +76,33 @@ def make_conjunctions(
     noise: float = 0.05,
     random_state: int = 0,
 ) -> Planted:
-    """Make samples whose labels are decided by conjunctions of binary features.
+    """Generate samples whose labels are determined by conjunctions of binary features.
+
+    No part of a conjunction carries information about the label.
 
     Parameters
     ----------
     n_samples, n_features : int
+        Number of rows and columns of `X`.
     n_active : int
-        Columns that are active in a sample, on average; more where the planted ones alone are more.
+        Average number of active columns per sample; more if the planted ones alone are more.
     orders : sequence of int
-        The order of each conjunction; they share no column, and speak for label 1 and 0 in turns.
+        Order of each conjunction. Conjunctions share no column and belong to labels 1 and 0 in turn.
     coverage : float
-        Share of the samples in which a conjunction is complete; the other labels are random.
+        Fraction of the samples with a complete conjunction; the labels of the others are random.
     noise : float
-        Share of the labels that are turned over at the end.
+        Fraction of the labels that are flipped at the end.
     random_state : int
-        Same seed, same samples.
+        Seed of the random number generator.
+
+    Returns
+    -------
+    Planted
+        The samples and their conjunctions.
+
+    See Also
+    --------
+    ConjunctionMiner : Finds such conjunctions.
 
     Examples
     --------
@@ -118,7 +140,7 @@ def score_planted(
     conjunctions: Sequence[tuple[int, ...]],
     signs: IntArray,
 ) -> IntArray:
-    """Return the sum of the signs of the conjunctions that are complete in each row."""
+    """Return, for each row, the sum of the signs of its complete conjunctions."""
     orders = [len(each) for each in conjunctions]
     numbers = np.repeat(np.arange(len(orders)), orders)
     entries = (np.ones(len(numbers), dtype=np.int64), (np.concatenate(conjunctions), numbers))
@@ -134,14 +156,14 @@ def _check(n_samples: int, n_features: int, n_active: int, orders: Sequence[int]
     for order in orders:
         check_integer("an order", order, minimum=1)
     if len(orders) < 2:
-        raise InputError(f"orders has length {len(orders)}; expected at least 2, one for each label")
+        raise InputError(f"orders has {len(orders)} values; expected at least 2, one for each label")
     if max(orders) > HIGHEST_ORDER:
         raise InputError(f"an order is {max(orders)}; expected at most {HIGHEST_ORDER}")
     for first in (0, 1):
         if sum(2.0 ** (1 - order) for order in orders[first::2]) < 1:
             raise InputError(
-                f"orders is {tuple(orders)}; expected more conjunctions, or shorter ones: where 2 ** (1 - "
-                "order) do not add up to 1 for each label (every other one), parts give the labels away"
+                f"orders is {tuple(orders)}; expected more or shorter conjunctions: the sum of 2 ** (1 - "
+                "order) over those of one label (every other one) must be 1, or their parts predict the label"
             )
     if sum(orders) > n_features:
         raise InputError(f"n_features is {n_features}; expected at least {sum(orders)}, the sum of orders")
@@ -151,7 +173,7 @@ def _check(n_samples: int, n_features: int, n_active: int, orders: Sequence[int]
 
 
 def _make_plan(n_samples: int, orders: IntArray, coverage: float) -> _Plan:
-    """Decide how often each conjunction is complete: equally often, but for those whose parts lack room."""
+    """Plan how often each conjunction is complete: equally often, unless there is no room for its parts."""
     signs = np.where(np.arange(len(orders)) % 2 == 0, 1, -1)
     n_parts = 1 << (orders - 1)
     wanted = round(coverage * n_samples / 2)
@@ -166,8 +188,8 @@ def _make_plan(n_samples: int, orders: IntArray, coverage: float) -> _Plan:
     if n_complete.min() == 0:
         order = orders[n_complete.argmin()]
         raise InputError(
-            f"n_samples is {n_samples} and coverage {coverage:g}; expected more of either, "
-            f"for a conjunction of order {order} would never be complete"
+            f"n_samples is {n_samples} and coverage {coverage:g}; expected larger values, since "
+            f"a conjunction of order {order} would never be complete"
         )
     return _Plan(orders, signs, n_complete, room)
 
@@ -175,10 +197,10 @@ def _make_plan(n_samples: int, orders: IntArray, coverage: float) -> _Plan:
 def _plant(
     plan: _Plan, conjunctions: Sequence[IntArray], n_samples: int, n_features: int, rng: np.random.Generator
 ) -> IntArray:
-    """Return row * n_features + column of all that is planted.
+    """Return row * n_features + column of all planted entries.
 
-    The rows of label 0 come first, then those of label 1, then the others. A conjunction gives a row one set
-    of its columns, written as the bits of a number.
+    The rows of label 0 come first, then those of label 1, then the others. A conjunction contributes one
+    subset of its columns to a row, written as a bit mask.
     """
     room, sets = plan.room, np.zeros((n_samples, len(conjunctions)), dtype=np.int64)
     first_free = {1: 0, -1: 0}
@@ -202,7 +224,7 @@ def _plant(
 
 
 def _draw_parts(n: int, share: float, order: int, rng: np.random.Generator) -> IntArray:
-    """Return parts of a conjunction, each with a probability of `share`, and otherwise none, 0."""
+    """Draw random parts of a conjunction, each with probability `share`; 0 is none."""
     drawn = (rng.random(n) / share).astype(np.int64)
     return np.where(drawn < (1 << order) - 1, drawn, 0)
 
@@ -215,7 +237,7 @@ def _fill(
     n_active: int,
     rng: np.random.Generator,
 ) -> IntArray:
-    """Return row * n_features + column of the background, all columns of a row different."""
+    """Return row * n_features + column of random background entries, distinct within a row."""
     missing = rng.poisson(n_active, n_samples) - np.bincount(rows, minlength=n_samples)
     missing = np.clip(missing, 0, len(columns))
     keys = np.zeros(0, dtype=np.int64)

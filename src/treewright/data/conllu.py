@@ -1,11 +1,12 @@
-"""CoNLL-U, CoNLL-X and CoNLL-2009: stream and write.
+"""Readers and writers of CoNLL-U, CoNLL-X and CoNLL-2009.
 
-The three formats are one format with other columns, so one reader and one writer serve them all: a
-layout names the columns, those that `DepTree` knows become its attributes, the rest are kept by name.
+The three formats differ only in their columns, so they share one reader and one writer. A layout lists the
+columns. Those that `DepTree` knows become its attributes; the others are kept by name.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from sys import intern
 from typing import NamedTuple, TypeAlias
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from treewright.data.deptree import RANGE_ID, UNKNOWN_HEAD, DepTree, ExtraLine, find_head_problem
 from treewright.data.files import Source, Target, iter_chunks, open_target, source_name, track_writing
-from treewright.errors import FormatError, InputError, quote
+from treewright.errors import TROUBLESHOOTING, FormatError, InputError, quote
 
 Layout: TypeAlias = tuple[str, ...]
 
@@ -23,7 +24,7 @@ CONLL2009: Layout = (
     *("ID", "FORM", "LEMMA", "PLEMMA", "XPOS", "PPOS", "FEATS", "PFEAT"),
     *("HEAD", "PHEAD", "DEPREL", "PDEPREL", "FILLPRED", "PRED"),
 )
-"""One column APRED1, APRED2, ... more for each word whose FILLPRED is Y."""
+"""Followed by one column APRED1, APRED2, ... for each word whose FILLPRED is Y."""
 
 ATTRIBUTES = {
     "FORM": "words",
@@ -35,6 +36,7 @@ ATTRIBUTES = {
     "DEPS": "deps",
     "MISC": "misc",
 }
+HELP = f"{TROUBLESHOOTING}#files"
 KNOWN = {"ID", "HEAD", *ATTRIBUTES}
 SHARED_STRINGS = ("UPOS", "XPOS", "FEATS", "DEPREL")
 
@@ -42,45 +44,108 @@ GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.*)")
 UNWRITABLE = re.compile(r"[\n\r\0]")
 _NUMERALS = [str(number) for number in range(1, 512)]
 _VALUES = {str(number): number for number in range(512)}
-"""Small numbers, as almost all ids and heads are."""
+"""Small integers as text, which almost all ids and heads are."""
 
 
 def iter_conllu(
     source: Source, *, single_root: bool = False, require_heads: bool = True
 ) -> Iterator[DepTree]:
-    """Stream the sentences of a CoNLL-U file.
+    """Iterate over the sentences of a CoNLL-U file.
 
-    Comments, multiword tokens, empty nodes and all columns are kept, so that `write_conllu` gives
-    back the bytes of a valid file. A first line ``# global.columns = ...`` (CoNLL-U Plus) names
-    other columns; those that treewright does not know are kept in `DepTree.columns`.
+    Comments, multiword tokens, empty nodes and all columns are kept, so that `write_conllu` reproduces a
+    valid file byte by byte. A first line ``# global.columns = ...`` (CoNLL-U Plus) declares other columns;
+    those that treewright does not use are kept in `DepTree.columns`.
 
     Parameters
     ----------
     source : path, "-" for standard input, or an open file
-        Plain or gzip.
+        Plain text or gzip.
     single_root : bool
-        Reject a sentence that does not have exactly one root.
+        Raise an error for a sentence that does not have exactly one root.
     require_heads : bool
-        When false, ``_`` in HEAD is an unknown head (-1) instead of an error.
+        Raise an error for ``_`` in HEAD; if False, it is an unknown head (-1).
+
+    Yields
+    ------
+    DepTree
+        The next sentence.
 
     Raises
     ------
     FormatError
-        With file, line, what was found and what was expected.
+        If the file is malformed; gives file, line, value found and value expected.
+
+    See Also
+    --------
+    read_conllu : The same as a list.
+    write_conllu : The inverse.
+
+    Examples
+    --------
+    >>> tw.write_conllu(tw.make_treebank(2).dependencies, "trees.conllu")
+    >>> [len(tree) for tree in tw.iter_conllu("trees.conllu")]
+    [18, 22]
     """
     return _iter_trees(source, CONLLU, single_root=single_root, require_heads=require_heads)
 
 
 def read_conllu(source: Source, *, single_root: bool = False, require_heads: bool = True) -> list[DepTree]:
-    """Read a whole CoNLL-U file; see `iter_conllu`."""
+    """Read a CoNLL-U file.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or an open file
+        Plain text or gzip.
+    single_root : bool
+        Raise an error for a sentence that does not have exactly one root.
+    require_heads : bool
+        Raise an error for ``_`` in HEAD; if False, it is an unknown head (-1).
+
+    Returns
+    -------
+    list of DepTree
+        All sentences of the file.
+
+    See Also
+    --------
+    iter_conllu : The same as a stream.
+    write_conllu : The inverse.
+
+    Examples
+    --------
+    >>> tw.write_conllu(tw.make_treebank(2).dependencies, "trees.conllu")
+    >>> trees = tw.read_conllu("trees.conllu")
+    >>> trees[0].root
+    Word('swore', id=4)
+    """
     return list(iter_conllu(source, single_root=single_root, require_heads=require_heads))
 
 
 def write_conllu(trees: Iterable[DepTree], target: Target) -> None:
-    """Write CoNLL-U; ``"-"`` is standard output, a name in ``.gz`` is compressed.
+    """Write sentences as CoNLL-U.
 
-    Columns that CoNLL-U does not have are left out, unless the first tree declares them in its first
-    comment (``# global.columns = ...``).
+    Columns that CoNLL-U does not have are dropped, unless the first tree declares them in its first comment
+    (``# global.columns = ...``).
+
+    Parameters
+    ----------
+    trees : iterable of DepTree
+        The sentences.
+    target : path, "-" for standard output, or an open file
+        A name that ends in ``.gz`` is compressed.
+
+    See Also
+    --------
+    read_conllu : The inverse.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> tree = tw.DepTree(["Birds", "sing"], [2, 0], ["nsubj", "root"])
+    >>> tw.write_conllu([tree], "birds.conllu")
+    >>> print(Path("birds.conllu").read_text().expandtabs(8).strip())
+    1       Birds   _       _       _       _       2       nsubj   _       _
+    2       sing    _       _       _       _       0       root    _       _
     """
     _write_trees(trees, target, CONLLU)
 
@@ -88,51 +153,187 @@ def write_conllu(trees: Iterable[DepTree], target: Target) -> None:
 def iter_conllx(
     source: Source, *, single_root: bool = False, require_heads: bool = True
 ) -> Iterator[DepTree]:
-    """Stream the sentences of a CoNLL-X file (CPOSTAG becomes `upos`, POSTAG `xpos`)."""
+    """Iterate over the sentences of a CoNLL-X file; CPOSTAG becomes `upos`, and POSTAG `xpos`.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or an open file
+        Plain text or gzip.
+    single_root : bool
+        Raise an error for a sentence that does not have exactly one root.
+    require_heads : bool
+        Raise an error for ``_`` in HEAD; if False, it is an unknown head (-1).
+
+    Yields
+    ------
+    DepTree
+        The next sentence.
+
+    See Also
+    --------
+    read_conllx : The same as a list.
+    write_conllx : The inverse.
+
+    Examples
+    --------
+    >>> tw.write_conllx(tw.make_treebank(2).dependencies, "trees.conllx")
+    >>> [len(tree) for tree in tw.iter_conllx("trees.conllx")]
+    [18, 22]
+    """
     return _iter_trees(source, CONLLX, single_root=single_root, require_heads=require_heads)
 
 
 def read_conllx(source: Source, *, single_root: bool = False, require_heads: bool = True) -> list[DepTree]:
-    """Read a whole CoNLL-X file; see `iter_conllx`."""
+    """Read a CoNLL-X file; CPOSTAG becomes `upos`, and POSTAG `xpos`.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or an open file
+        Plain text or gzip.
+    single_root : bool
+        Raise an error for a sentence that does not have exactly one root.
+    require_heads : bool
+        Raise an error for ``_`` in HEAD; if False, it is an unknown head (-1).
+
+    Returns
+    -------
+    list of DepTree
+        All sentences of the file.
+
+    See Also
+    --------
+    iter_conllx : The same as a stream.
+    write_conllx : The inverse.
+
+    Examples
+    --------
+    >>> tw.write_conllx(tw.make_treebank(2).dependencies, "trees.conllx")
+    >>> len(tw.read_conllx("trees.conllx"))
+    2
+    """
     return list(iter_conllx(source, single_root=single_root, require_heads=require_heads))
 
 
 def write_conllx(trees: Iterable[DepTree], target: Target) -> None:
-    """Write CoNLL-X; comments, multiword tokens and empty nodes, which it cannot hold, are left out."""
+    """Write sentences as CoNLL-X, without comments, multiword tokens and empty nodes.
+
+    Parameters
+    ----------
+    trees : iterable of DepTree
+        The sentences.
+    target : path, "-" for standard output, or an open file
+        A name that ends in ``.gz`` is compressed.
+
+    See Also
+    --------
+    read_conllx : The inverse.
+
+    Examples
+    --------
+    >>> tw.write_conllx(tw.make_treebank(2).dependencies, "trees.conllx")
+    """
     _write_trees(trees, target, CONLLX)
 
 
 def iter_conll2009(
     source: Source, *, single_root: bool = False, require_heads: bool = True
 ) -> Iterator[DepTree]:
-    """Stream the sentences of a CoNLL-2009 file (POS becomes `xpos`; predicted columns are kept)."""
+    """Iterate over the sentences of a CoNLL-2009 file; POS becomes `xpos`, and predicted columns are kept.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or an open file
+        Plain text or gzip.
+    single_root : bool
+        Raise an error for a sentence that does not have exactly one root.
+    require_heads : bool
+        Raise an error for ``_`` in HEAD; if False, it is an unknown head (-1).
+
+    Yields
+    ------
+    DepTree
+        The next sentence.
+
+    See Also
+    --------
+    read_conll2009 : The same as a list.
+    write_conll2009 : The inverse.
+
+    Examples
+    --------
+    >>> tw.write_conll2009(tw.make_treebank(2).dependencies, "trees.conll2009")
+    >>> [len(tree) for tree in tw.iter_conll2009("trees.conll2009")]
+    [18, 22]
+    """
     return _iter_trees(source, CONLL2009, single_root=single_root, require_heads=require_heads)
 
 
 def read_conll2009(source: Source, *, single_root: bool = False, require_heads: bool = True) -> list[DepTree]:
-    """Read a whole CoNLL-2009 file; see `iter_conll2009`."""
+    """Read a CoNLL-2009 file; POS becomes `xpos`, and predicted columns are kept.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or an open file
+        Plain text or gzip.
+    single_root : bool
+        Raise an error for a sentence that does not have exactly one root.
+    require_heads : bool
+        Raise an error for ``_`` in HEAD; if False, it is an unknown head (-1).
+
+    Returns
+    -------
+    list of DepTree
+        All sentences of the file.
+
+    See Also
+    --------
+    iter_conll2009 : The same as a stream.
+    write_conll2009 : The inverse.
+
+    Examples
+    --------
+    >>> tw.write_conll2009(tw.make_treebank(2).dependencies, "trees.conll2009")
+    >>> len(tw.read_conll2009("trees.conll2009"))
+    2
+    """
     return list(iter_conll2009(source, single_root=single_root, require_heads=require_heads))
 
 
 def write_conll2009(trees: Iterable[DepTree], target: Target) -> None:
-    """Write CoNLL-2009; comments, multiword tokens and empty nodes, which it cannot hold, are left out.
+    """Write sentences as CoNLL-2009, without comments, multiword tokens and empty nodes.
 
-    Its one column of tags holds `xpos`, or `upos` where there is none.
+    The format has one column of tags, which holds `xpos`, or `upos` if there is no `xpos`.
+
+    Parameters
+    ----------
+    trees : iterable of DepTree
+        The sentences.
+    target : path, "-" for standard output, or an open file
+        A name that ends in ``.gz`` is compressed.
+
+    See Also
+    --------
+    read_conll2009 : The inverse.
+
+    Examples
+    --------
+    >>> tw.write_conll2009(tw.make_treebank(2).dependencies, "trees.conll2009")
     """
     _write_trees(trees, target, CONLL2009)
 
 
 class Block(NamedTuple):
-    """The lines of one sentence of a column format and where they stand."""
+    """The lines of one sentence of a column format, and their line numbers."""
 
     name: str
     first_line: int
     comments: list[str]
     lines: list[str]
 
-    def error(self, index: int, found: str, expected: str) -> FormatError:
-        """Make an error at the `index`-th line after the comments."""
-        return FormatError(self.name, self.first_line + len(self.comments) + index, found, expected)
+    def error(self, index: int, found: str, expected: str, *, help: str | None = None) -> FormatError:
+        """Return an error at the `index`-th line after the comments."""
+        line = self.first_line + len(self.comments) + index
+        return FormatError(self.name, line, found, expected, help=help)
 
 
 def _iter_trees(
@@ -145,43 +346,38 @@ def _iter_trees(
 
 
 def iter_blocks(source: Source) -> Iterator[Block]:
-    """Cut a file at its blank lines."""
+    """Split a file at its blank lines."""
     name = source_name(source)
     lines: list[str] = []
-    after = 1
-    for number, chunk in iter_chunks(source):
+    number = 1
+    for chunk in chain((chunk for _, chunk in iter_chunks(source)), [[""]]):  # the last sentence ends, too
         start = 0
         for blank in [index for index, line in enumerate(chunk) if not line]:
             lines += chunk[start:blank]
             if lines:
-                yield _make_block(name, number + blank - len(lines), lines)
+                first = number + blank - len(lines)
+                n_comments = 0
+                while n_comments < len(lines) and lines[n_comments][0] == "#":
+                    n_comments += 1
+                block = Block(name, first, lines[:n_comments], lines[n_comments:])
+                if not block.lines:
+                    raise block.error(-1, "comments without a sentence", "a token line after them")
+                yield block
             lines = []
             start = blank + 1
         lines += chunk[start:]
-        after = number + len(chunk)
-    if lines:
-        yield _make_block(name, after - len(lines), lines)
-
-
-def _make_block(name: str, first_line: int, lines: list[str]) -> Block:
-    n_comments = 0
-    while n_comments < len(lines) and lines[n_comments][0] == "#":
-        n_comments += 1
-    block = Block(name, first_line, lines[:n_comments], lines[n_comments:])
-    if not block.lines:
-        raise block.error(-1, "comments without a sentence", "a token line after them")
-    return block
+        number += len(chunk)
 
 
 def declared_layout(comments: list[str], name: str, line: int = 1) -> Layout:
-    """Return the columns that CoNLL-U Plus declares in the first comment of a file, or those of CoNLL-U."""
+    """Return the columns declared in the first comment of a file (CoNLL-U Plus), or else those of CoNLL-U."""
     declared = GLOBAL_COLUMNS.match(comments[0]) if comments else None
     if not declared:
         return CONLLU
     layout = tuple(declared[1].split())
     if layout[:1] != ("ID",) or "FORM" not in layout or len(set(layout)) < len(layout):
         found = f"global.columns is {quote(declared[1])}"
-        raise FormatError(name, line, found, "distinct column names, ID first and FORM among them")
+        raise FormatError(name, line, found, "distinct column names, with ID first, and FORM")
     return layout
 
 
@@ -223,10 +419,10 @@ def _parse_block(block: Block, layout: Layout, single_root: bool, require_heads:
 
 
 def wrong_column_count(block: Block, index: int, expected: str) -> FormatError:
-    """Make an error for a line that does not have the `expected` number of columns."""
+    """Return an error for a line with a wrong number of columns."""
     line = block.lines[index]
     if not line.strip():
-        return block.error(index, "a line of white space", "an empty line or a token line")
+        return block.error(index, "a line of whitespace", "an empty line or a token line")
     if line.startswith("#"):
         return block.error(index, f"comment {quote(line)} inside a sentence", "a token line")
     n_columns = line.count("\t") + 1
@@ -238,7 +434,7 @@ def _check_single_root(block: Block, word_lines: Sequence[int], heads: list[int]
     if len(roots) != 1:
         at = word_lines[roots[1]] if roots else 0
         named = f" (words {', '.join(str(root + 1) for root in roots[:8])})" if roots else ""
-        raise block.error(at, f"{len(roots)} roots{named}", "exactly one word with HEAD 0")
+        raise block.error(at, f"{len(roots)} roots{named}", "exactly one word with HEAD 0", help=HELP)
 
 
 def _with_argument_columns(rows: list[list[str]]) -> Layout:
@@ -251,7 +447,7 @@ def _with_argument_columns(rows: list[list[str]]) -> Layout:
 def _separate_extra_lines(
     block: Block, rows: list[list[str]], *, allowed: bool
 ) -> tuple[Sequence[int], list[ExtraLine]]:
-    """Tell word lines from multiword tokens and empty nodes, checking all ids."""
+    """Separate word lines from multiword tokens and empty nodes, and check all ids."""
     word_lines: list[int] = []
     extra_lines: list[ExtraLine] = []
     n_empty = range_end = 0
@@ -281,7 +477,7 @@ def _separate_extra_lines(
 
 
 def _range_end(token_id: str, start: int) -> int:
-    """Return the last word of the multiword token `token_id` if it begins at `start`, else 0."""
+    """Return the last word of the multiword token `token_id` if it starts at `start`, or else 0."""
     span = RANGE_ID.fullmatch(token_id)
     if span and int(span[1]) == start <= int(span[2]):
         return int(span[2])
@@ -291,13 +487,14 @@ def _range_end(token_id: str, start: int) -> int:
 def _parse_odd_heads(
     block: Block, word_lines: Sequence[int], column: tuple[str, ...], require_heads: bool
 ) -> list[int]:
-    """Read heads that are not all small numbers: some large or unknown, or one wrong."""
+    """Read heads of which some are large, unknown or invalid."""
     n = len(column)
     values = _VALUES if n < len(_VALUES) else {str(number): number for number in range(n + 1)}
     heads = []
     for index, text in enumerate(column):
         if text not in values and (text != "_" or require_heads):
-            raise block.error(word_lines[index], f"HEAD is {quote(text)}", f"an integer from 0 to {n}")
+            found, expected = f"HEAD is {quote(text)}", f"an integer from 0 to {n}"
+            raise block.error(word_lines[index], found, expected, help=HELP if text == "_" else None)
         heads.append(values.get(text, UNKNOWN_HEAD))
     return heads
 
@@ -311,7 +508,7 @@ def _write_trees(trees: Iterable[DepTree], target: Target, layout: Layout) -> No
 
 
 def format_tree(tree: DepTree, layout: Layout = CONLLU) -> str:
-    """Return the lines of one sentence, the blank line after it included."""
+    """Return one sentence as text, including the blank line at the end."""
     has_extra_lines = layout is not CONLLX and layout is not CONLL2009
     if layout is CONLL2009:
         layout = (*layout, *(name for name in tree.columns if name.startswith("APRED")))
@@ -333,9 +530,9 @@ def format_tree(tree: DepTree, layout: Layout = CONLLU) -> str:
 
 
 def join_lines(comments: list[str], lines: list[str], n_columns: int) -> str:
-    """Return the text of one sentence, checking that it would be read as it was written."""
+    """Return one sentence as text; raise `InputError` if a reader could not recover it."""
     if not lines:
-        raise InputError("a sentence has no words; expected at least one to write")
+        raise InputError("a sentence has no words; expected at least one")
     for line in lines:
         if (found := line.count("\t") + 1) != n_columns:
             raise InputError(f"{quote(line)} has {found} columns; expected {n_columns}")
@@ -345,5 +542,5 @@ def join_lines(comments: list[str], lines: list[str], n_columns: int) -> str:
     text = "\n".join([*comments, *lines, "\n"])
     if text.count("\n") != len(comments) + len(lines) + 1 or "\r" in text or "\0" in text:
         line = next(line for line in [*comments, *lines] if UNWRITABLE.search(line))
-        raise InputError(f"{quote(line)} has a line end or NUL in it; expected neither")
+        raise InputError(f"{quote(line)} contains a line break or NUL; expected neither")
     return text

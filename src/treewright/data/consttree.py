@@ -1,4 +1,4 @@
-"""ConstTree: one ordered labelled tree, kept as two flat arrays."""
+"""ConstTree: an ordered labelled tree, stored as two flat arrays."""
 
 import ast
 import re
@@ -14,14 +14,31 @@ from treewright.errors import FormatError, InputError, quote
 
 TRACE = "-NONE-"
 LABEL = re.compile(r"[^\s\0]+", re.ASCII)
-"""White space is that of ASCII: a no-break space may well stand inside a word."""
+"""ASCII whitespace; a no-break space may be part of a word."""
 MAX_DECIMAL_BITS = 2048
-"""Python refuses to write very large integers in decimal."""
+"""Python does not convert very large integers to decimal text."""
 PLAIN_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
 class Span(NamedTuple):
-    """A labelled stretch of words, from `start` up to but not including `end`, counted from 0."""
+    """A labelled span of words.
+
+    Attributes
+    ----------
+    label : str
+        The label.
+    start, end : int
+        Positions of the first word and after the last word, from 0.
+
+    See Also
+    --------
+    ConstTree.spans : The spans of a tree.
+
+    Examples
+    --------
+    >>> tw.Span("NP", 0, 2)
+    Span(label='NP', start=0, end=2)
+    """
 
     label: str
     start: int
@@ -29,20 +46,25 @@ class Span(NamedTuple):
 
 
 class ConstTree(Drawn):
-    """An ordered labelled tree: a parse, the syntax tree of a program, any nested structure.
+    """An ordered labelled tree, such as a constituency tree or the syntax tree of a program.
 
-    Words are leaves: nodes without children whose label is the word. The nodes stand in post-order in
-    two flat arrays, the labels and the number of nodes under each node (itself included), so that
-    children come before parents, the root is last, and every subtree is a slice. Subtrees are views
-    on the arrays of the whole tree. Trees are immutable, and no operation is recursive: nesting may be
-    as deep as memory allows.
+    Words are leaves: nodes without children whose label is the word. The nodes are stored in post-order in
+    two flat arrays: their labels, and the size of the subtree at each node. Thus children come before
+    parents, the root is last, and every subtree is a slice. Subtrees are views of the arrays of the whole
+    tree. Trees are immutable. No operation is recursive, so only memory limits the depth.
 
     Parameters
     ----------
     label : str
-        Neither empty nor with ASCII white space in it.
+        Label of the root: not empty, without ASCII whitespace.
     children : sequence of ConstTree or str
-        A string stands for a leaf. None for a leaf.
+        The subtrees; a string is a leaf. A leaf has no children.
+
+    See Also
+    --------
+    read_brackets : Reads trees from a file.
+    DepTree : A dependency tree.
+    to_dependencies : Converts to a dependency tree.
 
     Examples
     --------
@@ -70,7 +92,7 @@ class ConstTree(Drawn):
 
     @classmethod
     def from_arrays(cls, labels: Sequence[str], sizes: npt.NDArray[np.int32]) -> Self:
-        """Make a tree of the labels and subtree sizes of its nodes in post-order, unchecked."""
+        """Make a tree from the labels and subtree sizes of its nodes in post-order, without checks."""
         tree = object.__new__(cls)
         tree._all_labels = labels
         tree._all_sizes = sizes
@@ -79,7 +101,7 @@ class ConstTree(Drawn):
 
     @classmethod
     def from_child_counts(cls, labels: Sequence[str], n_children: Sequence[int]) -> Self:
-        """Make a tree of the labels and numbers of children of its nodes in post-order."""
+        """Make a tree from the labels and numbers of children of its nodes in post-order."""
         sizes: list[int] = []
         for count in n_children:
             size = 1
@@ -90,23 +112,35 @@ class ConstTree(Drawn):
 
     @classmethod
     def parse(cls, text: str, *, functions: bool = True, traces: bool = True, unescape: bool = False) -> Self:
-        """Read the one tree that `text` holds in Penn brackets; options as in `read_brackets`."""
-        from treewright.data.bracketed import parse_tree  # bracketed is built on this module
+        """Read a tree from text in Penn brackets.
+
+        Parameters
+        ----------
+        text : str
+            One tree.
+        functions : bool
+            Keep function tags and indices (``NP-SBJ-1``); otherwise labels are cut at ``-`` or ``=``.
+        traces : bool
+            Keep ``-NONE-`` nodes; otherwise they are removed, with all nodes that dominate nothing else.
+        unescape : bool
+            Convert the words ``-LRB-`` and so on to brackets.
+        """
+        from treewright.data.bracketed import parse_tree  # bracketed imports this module
 
         tree = parse_tree(text, functions=functions, traces=traces, unescape=unescape)
         return cls.from_arrays(tree.labels, tree.sizes)
 
     @classmethod
     def from_python(cls, source: str) -> Self:
-        """Turn Python source code into its syntax tree.
+        """Return the syntax tree of Python source code.
 
-        Nodes are labelled with the names of `ast` classes; identifiers, constants and operators are
-        leaves. White space inside a constant becomes ``_``, an unprintable character its escape.
+        The labels of nodes are the names of `ast` classes; identifiers, constants and operators are leaves.
+        Whitespace inside a constant becomes ``_``, and an unprintable character its escape sequence.
 
         Raises
         ------
         FormatError
-            When `source` is not valid Python.
+            If `source` is not valid Python.
         """
         return cls.from_child_counts(*_python_nodes(_parse_python(source)))
 
@@ -117,7 +151,7 @@ class ConstTree(Drawn):
 
     @property
     def children(self) -> tuple[Self, ...]:
-        """The subtrees directly under the root, from left to right."""
+        """The subtrees of the root's children, from left to right."""
         sizes = self._all_sizes
         node, first = self._root - 1, self._start
         found = []
@@ -128,12 +162,12 @@ class ConstTree(Drawn):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether there is nothing under the root: the node is a word."""
+        """Whether the tree is a leaf, that is, a word."""
         return bool(self._all_sizes[self._root] == 1)
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes, words included."""
+        """Number of nodes, including words."""
         return int(self._all_sizes[self._root])
 
     @property
@@ -143,7 +177,7 @@ class ConstTree(Drawn):
 
     @property
     def sizes(self) -> npt.NDArray[np.int32]:
-        """The number of nodes under each node, itself included, in post-order."""
+        """The size of the subtree at each node, in post-order."""
         sizes = self._all_sizes[self._start : self._root + 1]
         sizes.flags.writeable = False
         return sizes
@@ -173,7 +207,7 @@ class ConstTree(Drawn):
         return [label for label, size in zip(self.labels, self.sizes.tolist(), strict=True) if size == 1]
 
     def tags(self) -> list[str]:
-        """Return the label above each leaf; a lone leaf has none."""
+        """Return the label of each leaf's parent; a tree that is a leaf has none."""
         labels, parents = self.labels, self.parents().tolist()
         leaves = np.flatnonzero(self.sizes == 1).tolist()
         return [labels[parents[leaf]] for leaf in leaves if parents[leaf] >= 0]
@@ -184,7 +218,7 @@ class ConstTree(Drawn):
             yield self._view(node)
 
     def spans(self) -> list[Span]:
-        """Return what each node that is no leaf covers, children before parents."""
+        """Return the span of each node that is not a leaf, children before parents."""
         sizes = self.sizes
         leaves_before = np.concatenate([[0], np.cumsum(sizes == 1)])
         inner = np.flatnonzero(sizes > 1)
@@ -194,7 +228,7 @@ class ConstTree(Drawn):
         return [Span(labels[node], *span) for node, *span in zip(inner.tolist(), starts, ends, strict=True)]
 
     def without_functions(self) -> Self:
-        """Return the tree with function tags and indices cut off: ``NP-SBJ-1`` becomes ``NP``."""
+        """Return the tree without function tags and indices: ``NP-SBJ-1`` becomes ``NP``."""
         labels = [
             label if size == 1 else cut_functions(label)
             for label, size in zip(self.labels, self.sizes.tolist(), strict=True)
@@ -202,21 +236,21 @@ class ConstTree(Drawn):
         return self.from_arrays(labels, self.sizes)
 
     def without_traces(self) -> Self | None:
-        """Return the tree without ``-NONE-`` nodes and all that dominates nothing else.
+        """Return the tree without ``-NONE-`` nodes and nodes that dominate nothing else.
 
-        None when nothing is left.
+        None if nothing is left.
         """
         return self.without_tags({TRACE})
 
     def without_tags(self, tags: set[str] | frozenset[str]) -> Self | None:
-        """Return the tree without the words under `tags` and all that dominates nothing else."""
+        """Return the tree without the words under `tags` and nodes that dominate nothing else."""
         labels = self.labels
         if not any(label in tags for label in labels):
             return self
         parents = self.parents().tolist()
         kept: list[str] = []
         sizes: list[int] = []
-        starts: list[int] = []  # where the kept part of each node begins
+        starts: list[int] = []  # first kept position of each node
         for node, size in enumerate(self.sizes.tolist()):
             start = len(kept) if size == 1 else starts[node - size + 1]
             is_kept_word = size == 1 and (parents[node] < 0 or labels[parents[node]] not in tags)
@@ -227,10 +261,10 @@ class ConstTree(Drawn):
         return self.from_arrays(kept, np.array(sizes, dtype=np.int32)) if kept else None
 
     def with_words(self, words: Sequence[str]) -> Self:
-        """Return the same tree over other words."""
+        """Return the same tree with other words."""
         leaves = np.flatnonzero(self.sizes == 1).tolist()
         if len(words) != len(leaves):
-            raise InputError(f"{len(words)} words given for a tree with {len(leaves)} leaves")
+            raise InputError(f"words has {len(words)} values; expected {len(leaves)}, one per leaf")
         labels = list(self.labels)
         for leaf, word in zip(leaves, words, strict=True):
             labels[leaf] = _checked_label(word)
@@ -266,7 +300,7 @@ class ConstTree(Drawn):
         return f"ConstTree.parse({str(self)!r})" if not self.is_leaf else f"ConstTree({self.label!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle what is under this node only, not the whole tree that it is a view on."""
+        """Pickle only this subtree, not the whole tree that it is a view of."""
         return type(self).from_arrays, (self.labels, self.sizes)
 
     @property
@@ -290,14 +324,14 @@ def cut_functions(label: str) -> str:
 
 
 def escape(label: str) -> str:
-    """Write brackets inside a label the way Penn treebanks do."""
+    """Escape brackets in a label as Penn treebanks do."""
     if "(" in label or ")" in label:
         return label.replace("(", "-LRB-").replace(")", "-RRB-")
     return label
 
 
 def unescape_word(word: str) -> str:
-    r"""Turn ``-LRB-`` and its like into brackets, ``\/`` and ``\*`` into ``/`` and ``*``."""
+    r"""Convert ``-LRB-`` and so on to brackets, and ``\/`` and ``\*`` to ``/`` and ``*``."""
     if "-" in word:
         for escaped, plain in PLAIN_BRACKETS.items():
             word = word.replace(escaped, plain)
@@ -306,7 +340,7 @@ def unescape_word(word: str) -> str:
 
 def _checked_label(label: str) -> str:
     if not isinstance(label, str) or not LABEL.fullmatch(label):
-        expected = "a string that is not empty and has neither white space nor NUL"
+        expected = "a non-empty string without whitespace and NUL"
         raise InputError(f"label is {label!r}; expected {expected}")
     return label
 
@@ -314,20 +348,20 @@ def _checked_label(label: str) -> str:
 def _parse_python(source: str) -> ast.AST:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the style of the code is not our business
+            warnings.simplefilter("ignore")  # warnings about the code do not matter here
             return ast.parse(source)
     except SyntaxError as error:
         found = f"{error.msg} ({quote((error.text or '').strip())})"
         raise FormatError("<python>", error.lineno or 1, found, "Python source code") from error
     except (RecursionError, MemoryError) as error:
-        found = "code nested too deep for Python's own parser"
+        found = "code nested too deeply for Python's parser"
         raise FormatError("<python>", 1, found, "Python source code") from error
     except ValueError as error:
         raise FormatError("<python>", 1, str(error), "Python source code") from error
 
 
 def _python_nodes(root: ast.AST) -> tuple[list[str], list[int]]:
-    """List labels and numbers of children; parents first, from right to left, is post-order reversed."""
+    """Return labels and numbers of children; parents first, right to left, is reversed post-order."""
     labels: list[str] = []
     n_children: list[int] = []
     waiting: list[object] = [root]
@@ -341,7 +375,7 @@ def _python_nodes(root: ast.AST) -> tuple[list[str], list[int]]:
 
 
 def _python_parts(node: ast.AST) -> list[object]:
-    """List what stands under a syntax node: nodes, names, constants and operators."""
+    """Return the children of a syntax node: nodes, names, constants and operators."""
     if isinstance(node, ast.operator | ast.unaryop | ast.boolop | ast.cmpop):
         return []
     parts: list[object] = []

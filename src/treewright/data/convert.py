@@ -1,4 +1,4 @@
-"""From one file format to another."""
+"""Conversion between file formats."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -27,37 +27,40 @@ def convert_file(
     lift: LiftingScheme | None = None,
     lower: bool = False,
 ) -> None:
-    """Read `source` and write it to `target`, sentence by sentence.
+    """Convert `source` to the format of `target`, sentence by sentence.
 
     Parameters
     ----------
     source, target : str
-        Files, or ``"-"``.
+        Input and output file; ``"-"`` is standard input or output.
     from_format : str, optional
-        Format of the input (by default by name or content).
+        Input format (default: by file name or content).
     to_format : str, optional
-        Format of the output (by default by its name).
+        Output format (default: by file name).
     rules : str, optional
-        Head rules for brackets to dependencies (yamada-matsumoto by default).
+        Head rules from brackets to dependencies (default: yamada-matsumoto).
     functions : bool
         Keep function tags in brackets.
     traces : bool
         Keep traces in brackets.
     unescape : bool
-        Write words -LRB- as brackets.
+        Convert words such as -LRB- to brackets.
     lift : str, optional
-        Lift crossing arcs by this scheme.
+        Projectivize: lift crossing arcs with this scheme.
     lower : bool
-        Undo the lifting of crossing arcs.
+        Deprojectivize: undo the lifting of crossing arcs.
     """
-    from treewright.data.projective import deprojectivize, projectivize  # compiled: not for help texts
+    from treewright.data.projective import (
+        deprojectivize,
+        projectivize,
+    )  # compiled, so not imported for help texts
 
     if lift is not None and lower:
         raise InputError(f"{named('lift')} and {named('lower')} are both given; expected one of them")
     writing = find_format(to_format) if to_format else format_of_name(target)
     if writing is None:
         raise InputError(
-            f"the name {target!r} does not tell a format; expected one that does, or {named('to_format')}"
+            f"{target!r} has no known suffix; expected one such as .conllu, or {named('to_format')}"
         )
     changes: list[Callable[[Any], Any]] = []
     if lift is not None:
@@ -66,15 +69,17 @@ def convert_file(
         changes.append(deprojectivize)
     with open_told(source, from_format) as (reading, stream):
         if reading != writing and is_same_file(source, target):
-            raise InputError(f"{target} is the file that is read, in {reading.name}; expected another one")
+            raise InputError(f"{target} is also the input, in {reading.name}; expected another file")
         _check_convertible(reading, writing, changes_arcs=bool(changes))
         for name, is_given in {"functions": functions, "traces": traces, "unescape": unescape}.items():
             if is_given and reading.kind != "constituents":
-                raise InputError(f"{named(name)} is for brackets; {source} is {reading.name}")
+                raise InputError(
+                    f"{named(name)} has no effect on {reading.name}; expected brackets in {source}"
+                )
         if rules is not None and reading.kind == writing.kind:
             raise InputError(
-                f"{named('rules')} is for brackets to dependencies; {source} is {reading.name} and stays "
-                f"{writing.kind}"
+                f"{named('rules')} has no effect from {reading.name} to {writing.kind}; expected "
+                "brackets to dependencies"
             )
         trees = _read(reading, stream, functions=functions, traces=traces, unescape=unescape)
         if reading.kind != writing.kind:
@@ -85,9 +90,9 @@ def convert_file(
 def _check_convertible(reading: Format, writing: Format, *, changes_arcs: bool) -> None:
     possible = {"dependencies": ["dependencies", "constituents"]}.get(writing.kind, [writing.kind])
     if reading.kind not in possible:
-        raise InputError(f"{reading.name} holds {reading.kind}; expected {' or '.join(possible)}")
+        raise InputError(f"{reading.name} contains {reading.kind}; expected {' or '.join(possible)}")
     if changes_arcs and writing.kind != "dependencies":
-        raise InputError(f"{writing.name} holds no arcs to lift; expected a format of dependencies")
+        raise InputError(f"{writing.name} has no arcs to lift; expected a dependency format")
 
 
 def _read(reading: Format, source: Source, *, functions: bool, traces: bool, unescape: bool) -> Iterator[Any]:
@@ -99,7 +104,7 @@ def _read(reading: Format, source: Source, *, functions: bool, traces: bool, une
 
 
 def _change(trees: Iterable[Any], source: str, changes: list[Callable[[Any], Any]]) -> Iterator[Any]:
-    """Apply all changes to each tree; errors say which tree it was."""
+    """Apply all changes to each tree; add the number of the sentence to errors."""
     for number, tree in enumerate(trees, start=1):
         try:
             for change in changes:

@@ -1,4 +1,4 @@
-"""DepTree: one sentence with its heads."""
+"""DepTree: the dependency tree of a sentence."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized
@@ -14,29 +14,39 @@ from treewright.errors import InputError, quote
 
 UNKNOWN_HEAD = -1
 MOST_DRAWN = 1000
-"""Words of a sentence that `print` draws; of a longer one it shows the beginning."""
+"""Maximum number of words that `print` draws; a longer sentence is truncated."""
 STRING_COLUMNS = ("words", "lemmas", "upos", "xpos", "feats", "deprels", "deps", "misc")
 MISC_FIELD = 8
-"""Of the fields after the ID in a line of CoNLL-U."""
+"""Index among the fields after the ID in a line of CoNLL-U."""
 RANGE_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 
 
 class ExtraLine(NamedTuple):
-    """A multiword token or an empty node, kept as it stood in the file."""
+    """A multiword token or an empty node, as in the file."""
 
     position: int
-    """How many words stand before it."""
+    """Number of words before it."""
     text: str
 
 
 class MultiwordToken(NamedTuple):
-    """A token of the text that stands for several words, as French *du* for *de le*.
+    """A token of the text that consists of several words, such as French *du* for *de le*.
 
     Attributes
     ----------
     start, end : int
         Its words are ``tree[start:end]``.
     form, misc : str
+        Its columns FORM and MISC in CoNLL-U.
+
+    See Also
+    --------
+    DepTree.multiword_tokens : The multiword tokens of a sentence.
+
+    Examples
+    --------
+    >>> tw.MultiwordToken(start=1, end=3, form="didn't", misc="_").space_after
+    True
     """
 
     start: int
@@ -51,24 +61,24 @@ class MultiwordToken(NamedTuple):
 
 
 class DepTree(Drawn):
-    """One sentence: its words, their annotation and the head of each.
+    """A sentence with its words, their annotation and their heads.
 
-    Columns that are not given are filled with ``"_"``; heads that are not given are unknown (-1).
-    A tree is not meant to be changed in place: `with_heads` and `with_tags` give changed copies
-    that share everything else.
+    Columns that are not given are filled with ``"_"``, heads with -1 (unknown). Do not change a tree in
+    place: `with_heads` and `with_tags` return changed copies that share the other columns.
 
-    ``tree[i]`` is the `Word` at position `i`, a slice is a list of words, and iteration goes over all words.
-    Positions begin at 0 and may be negative, as everywhere in Python. The ids and heads of CoNLL-U begin
-    at 1: ``tree[i].id`` is ``i + 1``, and ``tree.heads`` holds ids. ``print(tree)`` draws the tree.
+    ``tree[i]`` is the `Word` at position `i`, a slice is a list of words, and iteration yields all words.
+    Positions start at 0 and may be negative, as usual in Python. The ids and heads of CoNLL-U start at 1:
+    ``tree[i].id`` is ``i + 1``, and ``tree.heads`` holds ids. ``print(tree)`` draws the tree.
 
     Parameters
     ----------
     words : sequence of str
+        The forms.
     heads : sequence of int, optional
-        1-based position of each word's head, 0 for a root, -1 where unknown. Several roots are
-        allowed, cycles are not.
+        Position of each word's head, from 1; 0 is a root, -1 is unknown. Several roots are allowed, cycles
+        are not.
     deprels, lemmas, upos, xpos, feats, deps, misc : sequence of str, optional
-        One value a word, as in the columns of CoNLL-U.
+        One value per word, as in the columns of CoNLL-U.
     comments : sequence of str, optional
         Comment lines, each with its leading ``#``.
     extra_lines : sequence of ExtraLine, optional
@@ -79,6 +89,13 @@ class DepTree(Drawn):
     Attributes
     ----------
     heads : ndarray of int32, shape (n,)
+        The heads as an array.
+
+    See Also
+    --------
+    read_conllu : Reads trees from a file.
+    Word : A word of a tree.
+    ConstTree : A constituency tree.
 
     Examples
     --------
@@ -148,7 +165,7 @@ class DepTree(Drawn):
         extra_lines: list[ExtraLine],
         columns: dict[str, list[str]],
     ) -> Self:
-        """Make a tree of columns by the names of the attributes, unchecked, as a reader has them."""
+        """Make a tree from columns by attribute name, without checks."""
         tree = object.__new__(cls)
         n = len(heads)
         for name in STRING_COLUMNS:
@@ -179,15 +196,13 @@ class DepTree(Drawn):
             place = index(at)
         except TypeError:
             found = type(at).__name__
-            raise TypeError(
-                f"a position in a sentence is a {found}; expected an integer or a slice"
-            ) from None
+            raise TypeError(f"the position is a {found}; expected an integer or a slice") from None
         if not -n <= place < n:
-            raise IndexError(f"position {place} in a sentence of {n} words; positions begin at 0")
+            raise IndexError(f"the position is {place} in a sentence of {n} words; positions start at 0")
         return Word(self, place % n)
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> npt.NDArray[np.object_]:
-        """Let an array of trees hold the trees; NumPy would make rows of words of trees of one length."""
+        """Make the tree one element of an array; NumPy would turn trees of one length into rows of words."""
         whole = np.empty((), dtype=object)
         whole[()] = self
         return whole
@@ -209,14 +224,14 @@ class DepTree(Drawn):
         return self._draw_text() if len(self) <= MOST_DRAWN else repr(self)
 
     def to_conllu(self) -> str:
-        """Return the sentence in CoNLL-U, with the blank line after it, as `write_conllu` writes it."""
-        from treewright.data.conllu import declared_layout, format_tree  # conllu is built on this module
+        """Return the sentence in CoNLL-U, including the blank line at the end."""
+        from treewright.data.conllu import declared_layout, format_tree  # conllu imports this module
 
         return format_tree(self, declared_layout(self.comments, "<string>"))
 
     @property
     def root(self) -> Word | None:
-        """The word whose head is 0: the first of several; None if there is none."""
+        """The first word whose head is 0; None if there is none."""
         at = np.flatnonzero(self.heads == 0)
         return Word(self, int(at[0])) if len(at) else None
 
@@ -224,8 +239,8 @@ class DepTree(Drawn):
     def text(self) -> str:
         """The sentence as text.
 
-        It is the comment ``# text = ...`` if there is one. Otherwise tokens are joined by spaces, except
-        after ``SpaceAfter=No`` in MISC; a multiword token stands for its words.
+        It is the comment ``# text = ...``, if there is one. Otherwise tokens are joined with spaces, except
+        after ``SpaceAfter=No`` in MISC; a multiword token replaces its words.
         """
         if text := self.metadata.get("text"):
             return text
@@ -239,7 +254,7 @@ class DepTree(Drawn):
         return "".join(pieces[:-1])
 
     def multiword_tokens(self) -> list[MultiwordToken]:
-        """Return the tokens that stand for several words, from left to right."""
+        """Return the multiword tokens, from left to right."""
         found = []
         for position, line in self.extra_lines:
             name, *fields = line.split("\t")
@@ -286,13 +301,13 @@ class DepTree(Drawn):
         return changed
 
     def with_misc(self, misc: Sequence[str]) -> Self:
-        """Return the same sentence with another last column."""
+        """Return the same sentence with another MISC column."""
         changed = self._copy()
         changed.misc = _column("misc", misc, len(self))
         return changed
 
     def with_comments(self, comments: Sequence[str]) -> Self:
-        """Return the same sentence under other comment lines."""
+        """Return the same sentence with other comments."""
         changed = self._copy()
         changed.comments = list_strings("comments", comments)
         return changed
@@ -305,7 +320,7 @@ class DepTree(Drawn):
 
 
 def check_trees(trees: object) -> None:
-    """Refuse whatever is no sequence of `DepTree`."""
+    """Raise `InputError` if `trees` is not a sequence of `DepTree`."""
     if not isinstance(trees, Sequence) or isinstance(trees, str):
         raise InputError(f"the sentences are a {type(trees).__name__}; expected a list of DepTree")
     for number, tree in enumerate(trees, start=1):
@@ -314,18 +329,18 @@ def check_trees(trees: object) -> None:
 
 
 def find_head_problem(heads: Sequence[int]) -> tuple[int, str, str] | None:
-    """Look for a head that makes `heads` no tree.
+    """Find a head that violates the tree structure.
 
     Returns
     -------
-    (index, found, expected) of an offending word, or None when all is well. Unknown heads (-1) are
-    passed over.
+    tuple of (index, found, expected), or None
+        The offending word; None if `heads` is a tree. Unknown heads (-1) are ignored.
     """
     n = len(heads)
     if n and not UNKNOWN_HEAD <= min(heads) <= max(heads) <= n:
         index = next(index for index, head in enumerate(heads) if not UNKNOWN_HEAD <= head <= n)
         return index, f"HEAD is '{heads[index]}'", f"an integer from 0 to {n}"
-    climbed = [0] * n  # the word whose climb to the root came by first
+    climbed = [0] * n  # the word from which each word was first reached
     for start in range(1, n + 1):
         word = start
         while word > 0 and not climbed[word - 1]:
@@ -337,7 +352,7 @@ def find_head_problem(heads: Sequence[int]) -> tuple[int, str, str] | None:
 
 
 def _describe_cycle(heads: Sequence[int], word: int) -> tuple[int, str, str]:
-    """Describe the cycle that `word` stands on."""
+    """Describe the cycle that contains `word`."""
     if heads[word - 1] == word:
         return word - 1, f"HEAD of word {word} is the word itself", "another word or 0"
     cycle = [word]
@@ -353,9 +368,9 @@ def _checked_heads(heads: Sequence[int] | npt.NDArray[np.integer] | None, n: int
     try:
         array = np.asarray(heads)
     except ValueError:
-        raise InputError("heads is a list of lists; expected integers, one head a word") from None
+        raise InputError("heads is a list of lists; expected integers, one per word") from None
     if array.shape != (n,):
-        raise InputError(f"heads has shape {array.shape}; expected ({n},), one head a word")
+        raise InputError(f"heads has shape {array.shape}; expected ({n},), one head per word")
     if n and not np.issubdtype(array.dtype, np.integer):
         raise InputError(f"heads has type {array.dtype}; expected integers")
     if problem := find_head_problem(array.tolist()):
@@ -369,17 +384,17 @@ def _column(name: str, values: Sequence[str] | None, n: int) -> list[str]:
         return ["_"] * n
     column = list_strings(name, values)
     if len(column) != n:
-        raise InputError(f"{name} has {len(column)} values; expected {n}, one a word")
+        raise InputError(f"{name} has {len(column)} values; expected {n}, one per word")
     return column
 
 
 def list_strings(name: str, values: Sequence[str]) -> list[str]:
-    """Return strings as a list; refuse all else, and one string, which would come apart into letters."""
+    """Return strings as a list; raise `InputError` for other types and for a single string."""
     if not isinstance(values, list | tuple):
         _check_is_list(name, values)
     column = list(values)
     try:
-        "".join(column)  # the fastest way to look at the types of all
+        "".join(column)  # the fastest check of all types
     except TypeError:
         at, found = next((at, each) for at, each in enumerate(column) if not isinstance(each, str))
         raise InputError(f"{name}[{at}] is of type {type(found).__name__}; expected a string") from None

@@ -1,4 +1,4 @@
-"""What relations, tags and labels mean, for people who do not know them by heart."""
+"""Descriptions of relations, tags and labels."""
 
 import re
 import tomllib
@@ -7,18 +7,18 @@ from importlib.resources import files
 from typing import NamedTuple
 
 SUBTYPE = re.compile(r"[:@\-=|].*", re.DOTALL)
-"""What follows the part of a relation or label that is described: ``nmod:poss``, ``NP-SBJ``."""
+"""Matches the subtype or function after a relation or label: ``nmod:poss``, ``NP-SBJ``."""
 
 
 class LabelDescription(NamedTuple):
-    """What a name of an annotation scheme stands for.
+    """Description of a tag or label.
 
     Attributes
     ----------
     name : str
-        In words: ``nominal subject``.
+        Full name: ``nominal subject``.
     text : str
-        A sentence, with examples between asterisks.
+        A sentence, with examples in asterisks.
     """
 
     name: str
@@ -26,7 +26,7 @@ class LabelDescription(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """What a relation stands for, and the group of relations that it belongs to."""
+    """Description of a relation, and its group of relations."""
 
     group: str
     name: str
@@ -34,19 +34,20 @@ class Relation(NamedTuple):
 
 
 class Descriptions(NamedTuple):
-    """All that is described, by the names of the annotation schemes.
+    """All descriptions, by relation, tag or label.
 
     Attributes
     ----------
     groups : dict of str to str
-        Names of the groups of relations, in words.
+        Full names of the groups of relations.
     relations : dict of str to Relation
-        The universal ones.
+        Universal relations.
     tags : dict of str to LabelDescription
-        The universal ones and those of the Penn Treebank.
+        Universal tags and those of the Penn Treebank.
     phrases : dict of str to LabelDescription
-        Labels of constituents of the Penn Treebank.
+        Constituent labels of the Penn Treebank.
     universal_tags : frozenset of str
+        The tags of Universal Dependencies.
     """
 
     groups: dict[str, str]
@@ -58,7 +59,7 @@ class Descriptions(NamedTuple):
 
 @cache
 def read_descriptions() -> Descriptions:
-    """Return all descriptions that the package has."""
+    """Return all descriptions in the package."""
     data = tomllib.loads(files(__package__).joinpath("descriptions.toml").read_text("utf-8"))
     return Descriptions(
         data["groups"],
@@ -78,7 +79,7 @@ def universal_tags() -> frozenset[str]:
 
 
 def describe_relation(relation: str) -> Relation | None:
-    """Return what a relation means; a subtype means what its universal part does.
+    """Return the description of a relation; a subtype has that of its universal relation.
 
     Examples
     --------
@@ -89,5 +90,5 @@ def describe_relation(relation: str) -> Relation | None:
 
 
 def describe_tag(tag: str) -> LabelDescription | None:
-    """Return what a universal tag, or one of the Penn Treebank, means."""
+    """Return the description of a universal tag or of one of the Penn Treebank."""
     return read_descriptions().tags.get(tag)

@@ -1,58 +1,74 @@
-"""Which sentences belong to one document, and folds of whole documents.
+"""Documents of a treebank, and jackknife folds of whole documents or of blocks within them.
 
-A model that has seen the neighbours of a sentence knows its names and phrases. So a sentence that is to be
-parsed as if it were new must not have its neighbours among the training sentences of its fold.
+A model that was trained on the neighbours of a sentence knows its names and phrases. Therefore folds consist
+of whole documents: a fold model is tested on new documents, as most models are. If the dev set comes from the
+documents of the training set, the final model knows these documents. Then folds are blocks of consecutive
+sentences within documents, so that the fold models know them, too.
 """
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.data.deptree import DepTree
 
+FoldBy = Literal["auto", "document", "block"]
 NEW_DOCUMENT = "# newdoc"
+NEW_DOCUMENT_ID = re.compile(r"# newdoc(?:\s+id\s*=\s*(.*\S))?\s*")
 SENTENCE_ID = re.compile(r"#\s*sent_id\s*=\s*(.*\S)")
 NUMBERED = re.compile(r"(.+)[-_./:][^-_./:]*")
-"""An identifier up to its last separator, and the number of the sentence."""
+"""A sentence id, split into the part up to its last separator and the number of the sentence."""
 BLOCKS_PER_FOLD = 10
 LARGEST_FOLD = 2.0
-"""Times the mean; documents that make larger folds are not used."""
+"""Maximum size of a fold relative to the mean; otherwise folds of documents are not used."""
 
 
 class Folds(NamedTuple):
-    """Sentences dealt out into parts.
+    """Cross-validation folds of sentences.
 
     Attributes
     ----------
     parts : list of ndarray of int64
-        The numbers of the sentences of each fold, in increasing order.
+        The indices of the sentences of each fold, in increasing order.
     description : str
-        How it was done.
+        How the folds were made, for log lines.
     """
 
     parts: list[npt.NDArray[np.int64]]
     description: str
 
 
-def deal_folds(trees: Sequence[object], n_folds: int, *, random_state: int = 0) -> Folds:
-    """Deal sentences out into folds, whole documents at a time, at random.
+def deal_folds(
+    trees: Sequence[object], n_folds: int, *, by: FoldBy = "document", random_state: int = 0
+) -> Folds:
+    """Assign whole documents, or blocks within documents, to folds at random.
 
-    Documents begin at ``# newdoc``, or are what the sentences' identifiers have in common up to their last
-    separator. Where there are neither, or too few to make folds of similar sizes, blocks of consecutive
-    sentences take their place.
+    Documents start at ``# newdoc`` comments, or share the part of the sentence id up to its last separator.
+    Without these, or with too few documents for folds of similar sizes, blocks of consecutive sentences are
+    used instead.
 
     Parameters
     ----------
-    trees : sequence of DepTree or of anything else
-        Only trees of CoNLL-U say which document they belong to.
+    trees : sequence of object
+        The sentences; only a `DepTree` has comments that identify its document.
     n_folds : int
+        Number of folds.
+    by : {"document", "block"}
+        Assign whole documents, or one block of consecutive sentences of each document to each fold. "auto" is
+        "document" here.
     random_state : int
+        Seed of the random number generator.
     """
     comments = [tree.comments if isinstance(tree, DepTree) else [] for tree in trees]
     for name, numbers in (("# newdoc", _by_marks(comments)), ("sent_id", _by_ids(comments))):
+        if numbers is not None and by == "block":
+            parts = _deal_blocks(numbers, n_folds, random_state)
+            return Folds(
+                parts, f"{n_folds} folds of blocks of {int(numbers.max()) + 1} documents (by {name})"
+            )
         if numbers is not None:
             parts = _deal(numbers, n_folds, random_state)
             if max(map(len, parts)) <= LARGEST_FOLD * len(trees) / n_folds and min(map(len, parts)) > 0:
@@ -63,14 +79,37 @@ def deal_folds(trees: Sequence[object], n_folds: int, *, random_state: int = 0) 
     return Folds(parts, f"{n_folds} folds of {kind}")
 
 
+def resolve_fold_by(by: FoldBy, trees: Sequence[object], dev: Sequence[object] | None) -> FoldBy:
+    """Return how to make folds: "auto" is by block if most dev sentences are from training documents."""
+    if by != "auto":
+        return by
+    known = set(_name_documents(trees))
+    names = _name_documents(dev or [])
+    return "block" if 2 * sum(name in known for name in names) > max(1, len(dev or [])) else "document"
+
+
+def _name_documents(trees: Sequence[object]) -> list[str]:
+    """Return the names of the documents of sentences; documents without a name are skipped."""
+    names, current = [], ""
+    for tree in trees:
+        comments = tree.comments if isinstance(tree, DepTree) else []
+        marks = [match for line in comments if (match := NEW_DOCUMENT_ID.fullmatch(line))]
+        ids = [match[1] for line in comments if (match := SENTENCE_ID.fullmatch(line))]
+        if marks:
+            current = marks[-1][1] or ""
+        whole = NUMBERED.fullmatch(ids[0]) if ids else None
+        names.append(current or (whole[1] if whole else ""))
+    return [name for name in names if name]
+
+
 def _by_marks(comments: Sequence[Sequence[str]]) -> npt.NDArray[np.int64] | None:
-    """Number the documents that begin with a comment."""
+    """Number the documents that start with a comment."""
     begins = np.array([any(line.startswith(NEW_DOCUMENT) for line in each) for each in comments])
     return np.maximum(np.cumsum(begins) - 1, 0) if begins.any() else None
 
 
 def _by_ids(comments: Sequence[Sequence[str]]) -> npt.NDArray[np.int64] | None:
-    """Number the documents that identifiers name; every sentence must have one."""
+    """Number the documents given by sentence ids; None if a sentence has no id."""
     documents: dict[str, int] = {}
     numbers = []
     for each in comments:
@@ -83,7 +122,7 @@ def _by_ids(comments: Sequence[Sequence[str]]) -> npt.NDArray[np.int64] | None:
 
 
 def _deal(documents: npt.NDArray[np.int64], n_folds: int, random_state: int) -> list[npt.NDArray[np.int64]]:
-    """Give each document, in random order, to the fold that has the fewest sentences."""
+    """Assign each document, in random order, to the fold with the fewest sentences."""
     n_documents = int(documents.max(initial=-1)) + 1
     sizes = np.bincount(documents, minlength=n_documents)
     filled = np.zeros(n_folds, dtype=np.int64)
@@ -93,3 +132,17 @@ def _deal(documents: npt.NDArray[np.int64], n_folds: int, random_state: int) -> 
         fold_of[document] = fold
         filled[fold] += sizes[document]
     return [np.flatnonzero(fold_of[documents] == fold) for fold in range(n_folds)]
+
+
+def _deal_blocks(
+    documents: npt.NDArray[np.int64], n_folds: int, random_state: int
+) -> list[npt.NDArray[np.int64]]:
+    """Cut each document into a block for each fold; which fold gets the first block is random."""
+    order = np.argsort(documents, kind="stable")
+    sizes = np.bincount(documents)
+    starts = np.cumsum(sizes) - sizes
+    position = np.empty(len(documents), dtype=np.int64)
+    position[order] = np.arange(len(documents)) - starts[documents[order]]
+    first = np.random.default_rng(random_state).integers(n_folds, size=len(sizes))
+    fold_of = (position * n_folds // sizes[documents] + first[documents]) % n_folds
+    return [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]

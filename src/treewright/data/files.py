@@ -1,4 +1,4 @@
-"""Files as numbered lines in, and as whole files out: gzip, standard streams, damage."""
+"""Reading of files as numbered lines, and atomic writing: gzip, standard streams, corrupt files."""
 
 import codecs
 import errno
@@ -8,37 +8,49 @@ import os
 import shutil
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from itertools import chain, count, repeat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar, cast
 
 from treewright.data.temporary import temporary_file
-from treewright.errors import FormatError, InputError
+from treewright.errors import TROUBLESHOOTING, FormatError, InputError
 from treewright.progress import task, track
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 Item = TypeVar("Item")
-Source: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes]
 Target: TypeAlias = str | os.PathLike[str]
 
+HELP = f"{TROUBLESHOOTING}#files"
 GZIP_MAGIC = b"\x1f\x8b"
 DAMAGED_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 BLANKS = b"\xef\xbb\xbf \t\r\n"
 CHUNK_SIZE = 1 << 16
 LONGEST_LINE = 1 << 26
-"""Bytes after which a line is taken for what has no lines; a small compressed file may hold any number."""
+"""Maximum bytes of a line, since a small compressed file may expand to one endless line."""
 NUL = "a NUL byte, as in binary files and UTF-16"
 STANDARD, STANDARD_OUTPUT = "-", "standard output"
 NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-"""No space left, a file larger than the system allows, or a quota that is exceeded."""
+"""Errors of a full disk, a file that is too large, or an exceeded quota."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A file whose beginning was read: its name, and the pieces of its whole content."""
+
+    name: str
+    pieces: Iterator[bytes]
+
+
+Source: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes] | Begun
 
 
 def source_name(source: Source) -> str:
-    """Name `source` the way the caller would, for error messages."""
+    """Return the name of `source` for error messages."""
     if isinstance(source, str | os.PathLike):
         name = os.fspath(source)
         return "<stdin>" if name == STANDARD else name
@@ -47,17 +59,17 @@ def source_name(source: Source) -> str:
 
 
 def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
-    r"""Yield runs of whole lines, decoded, without their line ends, and the number of the first.
+    r"""Yield lists of decoded lines without line ends, with the number of the first line.
 
-    Lines end in ``\n`` or ``\r\n`` and nowhere else. Gzip is told by its first bytes, ``"-"`` is
-    standard input, and a byte-order mark at the beginning is dropped. Memory is that of the longest
-    line; a pipe is read as its text arrives. All lines before a damaged one are yielded first.
+    Lines end only in ``\n`` or ``\r\n``. Gzip is detected by its first bytes, ``"-"`` is standard input, and
+    an initial byte-order mark is dropped. At most the longest line is held in memory, and a pipe is read as
+    its text arrives. All lines before an error are yielded first.
 
     Raises
     ------
     FormatError
-        For bytes that are not UTF-8, a NUL byte, a lone carriage return, damaged gzip data, or a line of more
-        than 64 MiB.
+        If there are bytes that are not UTF-8, a NUL byte, a lone carriage return, corrupt gzip data, or a
+        line longer than 64 MiB.
     """
     name = source_name(source)
     number = 1
@@ -66,12 +78,12 @@ def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
             pieces: Iterable[list[str]]
             try:
                 pieces = [_decode(raw, name, number)]
-            except FormatError:  # somewhere in there; line by line it will be known where
+            except FormatError:  # decode line by line to find the offending one
                 pieces = map(_decode, io.BytesIO(raw), repeat(name), count(number))
             for lines in pieces:
                 yield number, lines
                 number += len(lines)
-    except UnicodeDecodeError as error:  # of a file that the caller opened as text
+    except UnicodeDecodeError as error:  # from a file that the caller opened in text mode
         raise _undecodable(name, number, error) from error
     except DAMAGED_GZIP as error:
         raise _damaged(name, number, error) from error
@@ -80,12 +92,12 @@ def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 
 def iter_text(source: Source) -> Iterator[str]:
-    """Yield the characters of a file of any size in pieces; gzip and ``"-"`` are as in `iter_chunks`.
+    """Yield the text of a file of any size in pieces; gzip and ``"-"`` are handled as in `iter_chunks`.
 
     Raises
     ------
     FormatError
-        For bytes that are not UTF-8, or damaged gzip data.
+        If there are bytes that are not UTF-8, or corrupt gzip data.
     """
     name, number = source_name(source), 1
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
@@ -101,33 +113,33 @@ def iter_text(source: Source) -> Iterator[str]:
         raise _damaged(name, number, error) from error
 
 
-def read_lines(stream: IO[bytes], name: str) -> bytes:
-    """Return all bytes of an open file, unless a line in it does not end; see `iter_chunks`."""
+def read_lines(source: Source, name: str) -> bytes:
+    """Return all bytes of a file; raise `FormatError` if a line is too long."""
     found: list[bytes] = []
     try:
-        found.extend(_whole_lines(stream))
+        found.extend(_whole_lines(source))
     except _LineTooLongError as error:
         raise _endless(name, 1 + sum(raw.count(b"\n") for raw in found)) from error
     return b"".join(found)
 
 
 def _endless(name: str, number: int) -> FormatError:
-    return FormatError(name, number, f"a line of more than {LONGEST_LINE:,} bytes", "lines that have an end")
+    return FormatError(name, number, f"a line of more than {LONGEST_LINE:,} bytes", "shorter lines")
 
 
 class _LineTooLongError(Exception):
-    """A line does not end."""
+    """A line is too long."""
 
 
 def _damaged(name: str, number: int, error: Exception) -> FormatError:
-    return FormatError(name, number, f"gzip data are damaged ({error})", "a whole file")
+    return FormatError(name, number, f"corrupt or truncated gzip data ({error})", "a complete file")
 
 
 def _undecodable(name: str, number: int, error: UnicodeDecodeError) -> FormatError:
-    """Return the error for bytes, the first of which are in line `number`, that are not UTF-8."""
+    """Return the error for bytes that are not UTF-8, in a text that starts in line `number`."""
     line = number + error.object.count(b"\n", 0, error.start)
     found = NUL if b"\0" in error.object else f"byte {error.object[error.start]:#04x}"
-    return FormatError(name, line, found, "UTF-8")
+    return FormatError(name, line, found, "UTF-8", help=HELP)
 
 
 def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
@@ -137,29 +149,30 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def open_begun(source: Source, is_enough: Callable[[bytes], object]) -> Iterator[tuple[bytes, IO[bytes]]]:
-    """Open `source`; give its first bytes, as many as are enough, or all, and all of it to be read.
+def open_begun(source: Source, is_enough: Callable[[bytes], object]) -> Iterator[tuple[bytes, Begun]]:
+    """Open `source`; yield enough of its first bytes, or all, and a source of the whole content.
 
-    Nothing is read twice, so that a pipe will do.
+    Nothing is read twice, so `source` may be a pipe.
     """
-    pieces = _pieces(source)
+    name = source_name(source)
     begin = b""
-    try:
-        while not is_enough(begin) and (data := next(pieces, b"")):
-            begin += data
-    except DAMAGED_GZIP as error:
-        raise _damaged(source_name(source), 1, error) from error
-    with io.BufferedReader(_Joined(chain([begin], pieces), source_name(source)), CHUNK_SIZE) as stream:
-        yield begin, cast(IO[bytes], stream)
+    with closing(_pieces(source)) as pieces:
+        try:
+            while not is_enough(begin) and (data := next(pieces, b"")):
+                begin += data
+        except DAMAGED_GZIP as error:
+            raise _damaged(name, 1, error) from error
+        yield begin, Begun(name, chain([begin], pieces))
 
 
 @contextmanager
 def open_target(target: Target) -> Iterator[IO[str]]:
-    """Open `target` for writing UTF-8 text; it appears whole or not at all.
+    """Open `target` for writing UTF-8 text; it is written completely or not at all.
 
-    Text goes to a temporary file beside `target`, renamed at the end, so that a failure leaves an
-    older file as it was and a file may be rewritten while it is being read. ``"-"`` is standard
-    output; a name in ``.gz`` is compressed. What is no regular file is written to as `replacing` does.
+    The text goes to a temporary file beside `target`, which is renamed at the end. A failure leaves an
+    existing file unchanged, and a file may be rewritten while it is being read. ``"-"`` is standard output; a
+    name that ends in ``.gz`` is compressed. `replacing` describes what happens if `target` is not a regular
+    file.
     """
     path = Path(target)
     if os.fspath(target) == STANDARD:
@@ -171,26 +184,26 @@ def open_target(target: Target) -> Iterator[IO[str]]:
 
 
 def track_writing(items: Iterable[Item], target: Target) -> Iterator[Item]:
-    """Hand on what is written to `target`, and tell how much of it has been."""
+    """Yield the items written to `target`, and report the progress."""
     name = "" if os.fspath(target) == STANDARD else f" {os.path.basename(target)}"
     return track(items, f"writing{name}")
 
 
 def check_folder(path: Target) -> None:
-    """Refuse a file to be written in a folder that does not exist."""
+    """Raise an error if the folder of an output file does not exist."""
     folder = Path(path).parent
     if os.fspath(path) != STANDARD and not folder.exists():
-        found = f"the folder {folder} does not exist; make it, or give another name"
+        found = f"the folder {folder} does not exist; create it, or choose another name"
         raise FileNotFoundError(errno.ENOENT, found, os.fspath(path))
 
 
 def is_special(path: Target) -> bool:
-    """Tell whether `path` is there and is no regular file: a pipe, a device, a socket, a folder."""
+    """Return whether `path` exists and is not a regular file: a pipe, a device, a socket or a folder."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 def is_same_file(one: Target, other: Target) -> bool:
-    """Tell whether two names are those of one regular file, or would be if it were there."""
+    """Return whether two paths refer to the same regular file, which need not exist."""
     if STANDARD in (os.fspath(one), os.fspath(other)) or is_special(one) or is_special(other):
         return False
     if os.path.exists(one) and os.path.exists(other):
@@ -199,7 +212,7 @@ def is_same_file(one: Target, other: Target) -> bool:
 
 
 def _whole_lines(source: Source) -> Iterator[bytes]:
-    """Yield the bytes of `source` in pieces that end where a line ends."""
+    """Yield the bytes of `source` in pieces that end at line ends."""
     pending: list[bytes] = []
     n_pending = 0
     for data in _pieces(source):
@@ -215,9 +228,11 @@ def _whole_lines(source: Source) -> Iterator[bytes]:
         yield rest
 
 
-def _pieces(source: Source) -> Iterator[bytes]:
-    """Yield the bytes of `source`, uncompressed, as they come; tell how far a file has been read."""
-    if not isinstance(source, str | os.PathLike):
+def _pieces(source: Source) -> Generator[bytes]:
+    """Yield the uncompressed bytes of `source` as they arrive; report the progress of a file."""
+    if isinstance(source, Begun):
+        yield from source.pieces
+    elif not isinstance(source, str | os.PathLike):
         yield from _stream_pieces(source)
     elif os.fspath(source) == STANDARD:
         if sys.stdin is None:
@@ -235,14 +250,14 @@ def _pieces(source: Source) -> Iterator[bytes]:
             with task(f"reading {os.path.basename(source)}", total=size, unit="bytes") as reading:
                 while data := body.read1(CHUNK_SIZE):
                     yield data
-                    reading.reach(stream.tell(), size)
+                    reading.advance(stream.tell() - reading.done)
 
 
 def _stream_pieces(stream: IO[str] | IO[bytes]) -> Iterator[bytes]:
-    """Yield the bytes of a stream that may be text, and that can be read only once."""
+    """Yield the bytes of a binary or text stream, which can be read only once."""
     if isinstance(stream.read(0), str):
         while line := cast(IO[str], stream).readline():
-            yield line.encode("utf-8", "surrogatepass")  # _decode refuses what UTF-8 cannot hold
+            yield line.encode("utf-8", "surrogatepass")  # _decode rejects what UTF-8 cannot encode
     else:
         body = _uncompressed(cast(IO[bytes], stream))
         while data := body.read1(CHUNK_SIZE):
@@ -255,15 +270,14 @@ def _uncompressed(stream: IO[bytes]) -> io.BufferedIOBase:
         head += data
     read = getattr(stream, "read1", stream.read)
     pieces = chain([head], iter(lambda: read(CHUNK_SIZE), b""))
-    whole = io.BufferedReader(_Joined(pieces, ""), CHUNK_SIZE)
+    whole = io.BufferedReader(_Joined(pieces), CHUNK_SIZE)
     return gzip.GzipFile(fileobj=whole, mode="rb") if head == GZIP_MAGIC else whole
 
 
 class _Joined(io.RawIOBase):
-    """A stream made of pieces."""
+    """A stream of concatenated pieces."""
 
-    def __init__(self, pieces: Iterator[bytes], name: str) -> None:
-        self.name = name
+    def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._rest = b""
 
@@ -283,21 +297,21 @@ class _Joined(io.RawIOBase):
 
 
 def _decode(raw: bytes, name: str, number: int) -> list[str]:
-    """Decode whole lines that begin at line `number`; an error names that line."""
+    """Decode complete lines, starting at line `number`, which an error includes."""
     if b"\0" in raw:
-        raise FormatError(name, number, NUL, "UTF-8")
+        raise FormatError(name, number, NUL, "UTF-8", help=HELP)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         found = f"byte {raw[error.start]:#04x} at byte {error.start + 1}"
-        raise FormatError(name, number, found, "UTF-8") from error
+        raise FormatError(name, number, found, "UTF-8", help=HELP) from error
     if number == 1:
         text = text.removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n")
         if "\r" in text:
             expected = r"lines that end in \n or \r\n"
-            raise FormatError(name, number, "a carriage return inside a line", expected)
+            raise FormatError(name, number, "a carriage return within a line", expected)
     return text.removesuffix("\n").split("\n")
 
 
@@ -305,7 +319,7 @@ def _decode(raw: bytes, name: str, number: int) -> list[str]:
 def _standard_output() -> Iterator[IO[str]]:
     if sys.stdout is None:
         raise InputError("standard output is closed; expected a file or an open output")
-    if not hasattr(sys.stdout, "buffer"):  # in a notebook there are no bytes underneath
+    if not hasattr(sys.stdout, "buffer"):  # a notebook has no underlying binary stream
         yield sys.stdout
         return
     sys.stdout.flush()
@@ -315,10 +329,10 @@ def _standard_output() -> Iterator[IO[str]]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write to a temporary file that takes the place of `path` at the end.
+    """Open a temporary file for writing that replaces `path` at the end.
 
-    A link stays, and what it leads to changes. What is no regular file is written to as it stands, as it
-    could not be put back.
+    A symbolic link is kept, and its target is replaced. Anything but a regular file, such as a pipe, is
+    written to directly.
     """
     if is_special(path):
         with naming(path), open(path, "wb") as device:
@@ -331,7 +345,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         try:
             descriptor, temporary = stack.enter_context(temporary_file(place, mode=0o600 | mode))
         except OSError as error:
-            error.filename = str(path)  # the user knows nothing of the temporary name
+            error.filename = str(path)  # the user does not know the temporary name
             raise
         with open(descriptor, "wb") as stream:
             yield stream
@@ -341,7 +355,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def take_place(unfinished: Path, target: Path) -> None:
-    """Let a file that is whole take the place of another; between file systems it is copied."""
+    """Replace a file with a complete one; between file systems, copy it."""
     place = target.resolve() if target.is_symlink() else target
     is_on_device = unfinished.stat().st_dev == place.parent.stat().st_dev
     if is_special(place) or place.suffix == ".gz" or not is_on_device:
@@ -353,11 +367,11 @@ def take_place(unfinished: Path, target: Path) -> None:
 
 
 def _put(temporary: Target, place: Path) -> None:
-    """Rename a file to `place`, with the permissions of what was there."""
-    if place.exists():  # what the system granted to a new file stays
+    """Rename a file to `place`, and keep the permissions of the file that it replaces."""
+    if place.exists():  # a new file keeps the system's default permissions
         os.chmod(temporary, place.stat().st_mode & 0o777)
     os.replace(temporary, place)
-    with suppress(OSError):  # the new name outlasts a power cut, where the system can do that
+    with suppress(OSError):  # makes the new name durable after a power failure, where supported
         descriptor = os.open(place.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         try:
             os.fsync(descriptor)
@@ -367,13 +381,18 @@ def _put(temporary: Target, place: Path) -> None:
 
 @contextmanager
 def naming(target: Target) -> Iterator[None]:
-    """Let errors about what there is no room for tell what was being written, which the system does not."""
+    """Add the output file to errors of a full disk, which the system does not name."""
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno in NO_ROOM:
-            error.filename = os.fspath(target)
+        name_target(error, target)
         raise
+
+
+def name_target(error: OSError, target: Target) -> None:
+    """Add the output file to an error of a full disk."""
+    if error.filename is None and error.errno in NO_ROOM:
+        error.filename = os.fspath(target)
 
 
 @contextmanager
@@ -387,13 +406,13 @@ def _compressed(raw: BinaryIO, path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _text(raw: BinaryIO) -> Iterator[IO[str]]:
-    r"""Wrap bytes as UTF-8 text with ``\n`` line ends on every system, leaving `raw` open."""
+    r"""Wrap a binary stream as UTF-8 text with ``\n`` line ends on every system; leave `raw` open."""
     stream = io.TextIOWrapper(raw, encoding="utf-8", newline="\n")
     try:
         yield stream
     except UnicodeEncodeError as error:
         found = error.object[error.start]
-        raise InputError(f"text has {found!r} in it; expected characters that UTF-8 can hold") from error
+        raise InputError(f"the text contains {found!r}; expected characters that UTF-8 can encode") from error
     finally:
         stream.flush()
         stream.detach()

@@ -1,5 +1,6 @@
 """Forest: many trees as flat arrays."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -14,18 +15,18 @@ Ints = npt.NDArray[np.int32]
 
 
 class Forest(NamedTuple):
-    """Trees in post-order, one after the other.
+    """Trees in post-order, concatenated.
 
     Attributes
     ----------
     symbols : ndarray of int32, (n_nodes,)
-        Numbers of labels.
+        Label id of each node.
     sizes : ndarray of int32, (n_nodes,)
-        The nodes under each node, itself included.
+        Size of the subtree at each node.
     indptr : ndarray of int64, (n_trees + 1,)
         The first node of each tree, and the number of all nodes.
     labels : list of str
-        What each symbol stands for.
+        The label of each id.
     """
 
     symbols: Ints
@@ -35,8 +36,9 @@ class Forest(NamedTuple):
 
     @classmethod
     def from_trees(cls, trees: Sequence[ConstTree]) -> "Forest":
-        """Put trees into arrays; symbols are numbered as they come."""
-        numbers = _Numbers()
+        """Convert trees to arrays; label ids are in order of first occurrence."""
+        numbers: defaultdict[str, int] = defaultdict()
+        numbers.default_factory = numbers.__len__  # a new label gets the next id
         labels = [tree.labels for tree in trees]
         indptr = np.zeros(len(trees) + 1, dtype=np.int64)
         np.cumsum([len(each) for each in labels], out=indptr[1:])
@@ -47,11 +49,11 @@ class Forest(NamedTuple):
 
     @property
     def n_trees(self) -> int:
-        """How many trees there are."""
+        """Number of trees."""
         return len(self.indptr) - 1
 
     def select(self, numbers: npt.ArrayLike) -> "Forest":
-        """Return some of the trees, by their numbers; symbols stay the same."""
+        """Return the trees with these indices; label ids stay the same."""
         chosen = np.asarray(numbers, dtype=np.int64)
         lengths = (self.indptr[1:] - self.indptr[:-1])[chosen]
         indptr = np.zeros(len(chosen) + 1, dtype=np.int64)
@@ -60,8 +62,9 @@ class Forest(NamedTuple):
         return Forest(self.symbols[nodes], self.sizes[nodes], indptr, self.labels)
 
     def joined(self, other: "Forest") -> "Forest":
-        """Return these trees, and after them those of another forest."""
-        numbers = _Numbers(zip(self.labels, range(len(self.labels)), strict=True))
+        """Return these trees followed by those of another forest."""
+        numbers = defaultdict[str, int](None, zip(self.labels, range(len(self.labels)), strict=True))
+        numbers.default_factory = numbers.__len__
         symbols = np.array([numbers[label] for label in other.labels], dtype=np.int32)
         return Forest(
             np.concatenate([self.symbols, symbols[other.symbols]]),
@@ -71,17 +74,9 @@ class Forest(NamedTuple):
         )
 
     def without_leaves(self) -> "Forest":
-        """Return the trees without their words, so that tags are leaves; a lone leaf leaves nothing."""
+        """Return the trees without words, so that tags are leaves; a tree that is a leaf becomes empty."""
         is_kept = self.sizes > 1
         kept_before = np.concatenate([[0], np.cumsum(is_kept)])
         nodes = np.flatnonzero(is_kept)
         sizes = kept_before[nodes + 1] - kept_before[nodes + 1 - self.sizes[nodes]]
         return Forest(self.symbols[nodes], sizes.astype(np.int32), kept_before[self.indptr], self.labels)
-
-
-class _Numbers(dict[str, int]):
-    """A number for each string, the next one for one that is new."""
-
-    def __missing__(self, string: str) -> int:
-        number = self[string] = len(self)
-        return number

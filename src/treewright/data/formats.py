@@ -1,11 +1,11 @@
-"""The file formats by name, and telling them from a file's name or content."""
+"""File formats, and their detection by file name or content."""
 
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePath
-from typing import IO, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from treewright.data.bracketed import iter_brackets, write_brackets
 from treewright.data.conllu import (
@@ -25,20 +25,20 @@ BRACKETED = re.compile(r"\ufeff?\s*+\(\s*+[^\s()]*+\s*+\(")
 CONLLU_COMMENT = re.compile(r"# *((sent_id|text|global\.columns) *=|(newdoc|newpar)( |\r?$))")
 CONLLU_ROW = re.compile(r"([0-9]+(-[0-9]+|\.[0-9]+)?\t[^\t]*\t|[^\t]*(\t[^\t]*){7})")
 CONLLX_ROW = re.compile(rb"([^\t]*\t){8}[0-9]+\t[^\t]*$")
-"""A number where CoNLL-U has enhanced dependencies is a PHEAD."""
+"""An integer in the column of enhanced dependencies is a PHEAD of CoNLL-X."""
 CANDIDATE = re.compile(rb"[0-9]+\t[0-9]+\t[^\t]+\t\(")
-"""How a line of k-best trees in brackets begins, as constituency parsers write them."""
+"""Start of a line of k-best trees in brackets, as constituency parsers write them."""
 N_COLUMNS, LEAST_COLUMNS = 10, 8
-"""Columns of CoNLL-U, and those of a row without tabs that is taken for one of CoNLL-U nevertheless."""
+"""Columns of CoNLL-U, and minimum columns of a row without tabs that still counts as CoNLL-U."""
 MOST_COMMENTS = 1 << 20
-"""Bytes of comments after which no row is waited for."""
+"""Maximum bytes of comments before the first row."""
 
 
 FormatName: TypeAlias = Literal["conllu", "conllx", "conll2009", "brackets", "props"]
 
 
 class Format(NamedTuple):
-    """A file format: what it holds, how to read it, how to write it."""
+    """A file format: its content, reader and writer."""
 
     name: FormatName
     kind: str
@@ -61,19 +61,19 @@ FORMATS = {
 
 
 TITLES = {"dependencies": "CoNLL-U", "constituents": "trees in brackets", "propositions": "PropBank columns"}
-"""What files of each kind are called in messages."""
+"""Names of each kind of file in messages."""
 PLAIN_TEXT, NO_TEXT = "plain text", "a binary file or UTF-16"
 
 
 def find_format(name: str) -> Format:
-    """Return the format called `name`."""
+    """Return the format of this name."""
     if name not in FORMATS:
         raise InputError(f"format is {name!r}; expected one of {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
 def format_of_name(path: str) -> Format | None:
-    """Tell a format from the ending of a file's name, ``.gz`` aside; None when it tells nothing."""
+    """Detect a format by the suffix of a file name, ignoring ``.gz``; None if it is unknown."""
     suffix = PurePath(path.removesuffix(".gz")).suffix.lower()
     return next((one for one in FORMATS.values() if suffix in one.suffixes), None)
 
@@ -82,9 +82,9 @@ def format_of_name(path: str) -> Format | None:
 def open_told(
     path: str, format_name: str | None = None, *, kinds: Sequence[str] = tuple(TITLES), remedy: str = ""
 ) -> Iterator[tuple[Format, Source]]:
-    """Open a file with its format: the one given, or told by the name, or else by content.
+    """Open a file with its format, which is given or detected by name or content.
 
-    Files of other `kinds` are refused; with plain text, `remedy` says what else can be done.
+    Raise `InputError` for files of other `kinds`; for plain text, the message includes `remedy`.
     """
     told = find_format(format_name) if format_name else format_of_name(path)
     if told is None:
@@ -100,16 +100,15 @@ def open_told(
 def open_by_content(
     path: str, *, kinds: Sequence[str] = tuple(TITLES), remedy: str = ""
 ) -> Iterator[tuple[Format, Source]]:
-    """Open a file and tell by its beginning whether it holds brackets, PropBank columns or CoNLL-U.
+    """Open a file and detect by content whether it is brackets, PropBank columns or CoNLL-U.
 
-    Anything else is refused, and so are other `kinds`. An empty file is of the first of them.
+    Raise `InputError` for other content and other `kinds`. An empty file counts as the first of `kinds`.
     """
     with open_begun(path, _tells_format) as (begin, stream):
         row = _first_row(begin.split(b"\n"))
         if CANDIDATE.match(row or b""):
             raise InputError(
-                f"{path} has k-best trees in brackets, with sentence, rank and score before each; expected "
-                "one tree per sentence"
+                f"{path} contains k-best trees with sentence, rank and score; expected one tree per sentence"
             )
         found = _tell_kind(begin, row)
         if found is None:
@@ -120,14 +119,14 @@ def open_by_content(
 
 
 def check_kind(path: str | os.PathLike[str], kind: str) -> None:
-    """Refuse a file that by its name or its beginning holds something else; pipes are not looked at."""
+    """Raise `InputError` if a file has another kind, by name or content; pipes are not checked."""
     if os.path.isfile(path):
         with open_told(os.fspath(path), kinds=[kind]):
             pass
 
 
 def _tell_kind(begin: bytes, row: bytes | None) -> str | None:
-    """Return the kind of trees in a file that begins so, or what it is instead; None if it is empty."""
+    """Return the kind of trees in a file by its beginning, or a description; None if it is empty."""
     if _is_bracket(begin):
         return "constituents"
     if row is None:
@@ -135,7 +134,7 @@ def _tell_kind(begin: bytes, row: bytes | None) -> str | None:
     if _is_props(row):
         return "propositions"
     text = row.decode("latin-1")
-    is_spaced = text[:1].isdecimal() and len(text.split()) >= LEAST_COLUMNS  # whose reader asks for tabs
+    is_spaced = text[:1].isdecimal() and len(text.split()) >= LEAST_COLUMNS  # the reader reports missing tabs
     if is_spaced or CONLLU_ROW.match(text) or GLOBAL_COLUMNS.match(text) or tell_content(text) == "conllu":
         return "dependencies"
     return NO_TEXT if b"\0" in begin else PLAIN_TEXT
@@ -148,7 +147,7 @@ def _unexpected(path: str, found: str, kinds: Sequence[str], remedy: str = "") -
 
 
 def tell_trees(begin: bytes) -> str | None:
-    """Say which trees a file that begins so surely holds, where samples of another format are expected."""
+    """Return the kind of trees in a file, given its beginning; None if it may be another format."""
     row = _first_row(begin.split(b"\n")) or b""
     if BRACKETED.match(begin.decode("latin-1")):
         return TITLES["constituents"]
@@ -159,7 +158,7 @@ def tell_trees(begin: bytes) -> str | None:
 
 
 def refuse_trees(path: str, expected: str) -> None:
-    """Refuse a file of trees where something else is expected; pipes are not looked at."""
+    """Raise `InputError` if a file contains trees instead of `expected`; pipes are not checked."""
     if os.path.isfile(path):
         with open_begun(path, _tells_content) as (begin, _):
             found = tell_trees(begin)
@@ -171,25 +170,27 @@ Content = Literal["conllu", "conllx", "conll2009", "brackets", "props", "text", 
 
 
 @contextmanager
-def open_text_or_trees(source: str) -> Iterator[tuple[Content, IO[bytes]]]:
-    """Open a file and tell by its name or its beginning which trees it holds, or that it is plain text."""
+def open_text_or_trees(source: str) -> Iterator[tuple[Content, Source]]:
+    """Open a file and detect by name or content whether it is trees or plain text."""
     named = format_of_name(source)
+    content: Content
     with open_begun(source, _tells_content) as (begin, stream):
-        content: Content = tell_content(begin.decode("utf-8", errors="replace"))
         row = _first_row(begin.split(b"\n"))
         if named is not None and named.kind != "propositions":
             content = named.name
-        elif content == "conllu" and _is_props(row):
-            content = "props"
-        elif content == "text" and b"\0" in begin:
-            content = "binary"
+        else:
+            content = tell_content(begin.decode("utf-8", errors="replace"))
+            if content == "conllu" and _is_props(row):
+                content = "props"
+            elif content == "text" and b"\0" in begin:
+                content = "binary"
         if content == "conllu" and row is not None and CONLLX_ROW.match(row):
             content = "conllx"
         yield content, stream
 
 
 def _tells_content(begin: bytes) -> bool:
-    """Tell whether there are two brackets or a whole row, or so much else that no more is read."""
+    """Return whether two brackets, a complete row, or enough other bytes were read."""
     if len(begin) > MOST_COMMENTS:
         return True
     if _is_bracket(begin):
@@ -198,10 +199,11 @@ def _tells_content(begin: bytes) -> bool:
 
 
 def tell_content(begin: str) -> Literal["conllu", "brackets", "text"]:
-    """Tell from its beginning whether a text is CoNLL-U, brackets, or plain text.
+    """Detect by its beginning whether a text is CoNLL-U, brackets or plain text.
 
-    CoNLL-U has its comments, or a first row with a number and at least three columns, or eight. A tree in
-    brackets has at most a label before the second bracket, where prose in parentheses has more, or no second.
+    CoNLL-U has its comments, or a first row with a number and at least three columns, or with eight columns.
+    A tree in brackets has at most a label before the second bracket; prose in parentheses has more text, or
+    no second bracket.
     """
     if BRACKETED.match(begin):
         return "brackets"
@@ -214,7 +216,7 @@ def tell_content(begin: str) -> Literal["conllu", "brackets", "text"]:
 
 
 def _tells_format(begin: bytes) -> bool:
-    """Tell whether there is a bracket or a whole row, or so much else that no more is read."""
+    """Return whether a bracket, a complete row, or enough other bytes were read."""
     return _is_bracket(begin) or len(begin) > MOST_COMMENTS or _first_row(begin.split(b"\n")[:-1]) is not None
 
 
@@ -223,7 +225,7 @@ def _is_bracket(begin: bytes) -> bool:
 
 
 def _first_row(lines: list[bytes]) -> bytes | None:
-    """Return the first line that is neither empty nor a comment, or the names of columns in one."""
+    """Return the first line that is neither empty nor a comment, or a declaration of columns."""
     for line in lines:
         text = line.strip(BLANKS)
         if text and (not text.startswith(b"#") or GLOBAL_COLUMNS.match(text.decode("latin-1"))):
@@ -232,7 +234,7 @@ def _first_row(lines: list[bytes]) -> bytes | None:
 
 
 def _is_props(row: bytes | None) -> bool:
-    """Tell whether all columns behind the fifth are those of predicates, and if there are none, none is."""
+    """Return whether a row has PropBank columns: one column after the fifth for each predicate."""
     columns = (row or b"").decode("latin-1").rstrip("\r").split("\t")
     lemma, cells = columns[N_FIXED_COLUMNS - 2 : N_FIXED_COLUMNS], columns[N_FIXED_COLUMNS:]
     return all(map(CELL.fullmatch, cells)) if cells else lemma == [ABSENT, ABSENT]

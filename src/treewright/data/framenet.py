@@ -1,9 +1,9 @@
-"""FrameNet's XML release: sentences with the frames that their words evoke.
+"""Reader of FrameNet's XML release: sentences with the frames that their words evoke.
 
-Ruppenhofer et al. (2016), FrameNet II: Extended Theory and Practice. Files of lexical units
-(``lu/lu*.xml``) and of full texts (``fulltext/*.xml``) hold sentences with sets of annotation, each made
-of layers of labels with character offsets. A set that has a ``Target`` layer with labels and an ``FE``
-layer of rank 1 becomes a `FrameAnnotation`, its offsets turned into words.
+Ruppenhofer et al. (2016), FrameNet II: Extended Theory and Practice. Files of lexical units (``lu/lu*.xml``)
+and of full texts (``fulltext/*.xml``) contain sentences with annotation sets. Each set has layers of labels
+with character offsets. A set with labels in a ``Target`` layer and with an ``FE`` layer of rank 1 becomes a
+`FrameAnnotation`, whose spans are in words.
 """
 
 import logging
@@ -31,37 +31,65 @@ SUFFIXES = (".xml", ".xml.gz")
 
 
 class FrameAnnotation(NamedTuple):
-    """One frame evoked in a sentence."""
+    """A frame evoked in a sentence.
+
+    See Also
+    --------
+    FrameSentence : A sentence with its frames.
+    read_framenet : Reads sentences with frames.
+
+    Examples
+    --------
+    >>> frame = tw.read_framenet("fndata-1.7/fulltext")[0].frames[0]  # doctest: +SKIP
+    >>> frame.lexical_unit  # doctest: +SKIP
+    'give.v'
+    """
 
     frame: str
+    """Name of the frame."""
     lexical_unit: str
-    """Lemma and part of speech, as in ``give.v``."""
+    """Lemma and part of speech, such as ``give.v``."""
     target: tuple[Span, ...]
-    """The words that evoke the frame; several spans where they are apart."""
+    """The words that evoke the frame; several spans if they are not adjacent."""
     elements: tuple[Span, ...]
-    """The frame elements, labelled with their names, from left to right."""
+    """The frame elements as labelled spans, from left to right."""
     status: str
-    """``MANUAL`` for annotated by hand; ``UNANN`` where the elements are still to be annotated."""
+    """``MANUAL`` if annotated by hand; ``UNANN`` if the elements are not annotated yet."""
     n_null: int
-    """Elements that are understood but not expressed (definite, indefinite, constructional)."""
+    """Number of null-instantiated elements (definite, indefinite or constructional)."""
     n_unaligned: int
-    """Labels of target or elements that cover no word and were left out."""
+    """Number of labels that cover no word and were dropped."""
     n_widened: int
-    """Labels that began or ended inside a word and were widened to whole words."""
+    """Number of labels that start or end inside a word and were extended to whole words."""
 
 
 class FrameSentence(NamedTuple):
-    """One sentence with all its frames."""
+    """A sentence with all its frames.
+
+    See Also
+    --------
+    FrameAnnotation : A frame in a sentence.
+    read_framenet : Reads sentences with frames.
+
+    Examples
+    --------
+    >>> sentence = tw.read_framenet("fndata-1.7/fulltext")[0]  # doctest: +SKIP
+    >>> sentence.words[:2]  # doctest: +SKIP
+    ['I', 'gave']
+    """
 
     text: str
+    """The sentence as text."""
     words: list[str]
+    """The words."""
     tags: list[str]
-    """Tags of the release (those of PENN are in small letters here and there); ``_`` where there is none."""
+    """Part-of-speech tags of the release (some Penn tags are in lower case); ``_`` if there is none."""
     frames: list[FrameAnnotation]
+    """The frames."""
 
 
 class _Word(NamedTuple):
-    """A word, its tag and its place in the text."""
+    """A word with its tag and character offsets."""
 
     form: str
     tag: str
@@ -70,7 +98,7 @@ class _Word(NamedTuple):
 
 
 class _Label(NamedTuple):
-    """A label of a layer; `end` is not included, and both offsets are None where it has no place."""
+    """A label of a layer; `end` is exclusive, and both offsets are None for a null element."""
 
     name: str
     start: int | None
@@ -79,21 +107,35 @@ class _Label(NamedTuple):
 
 
 def iter_framenet(source: Source) -> Iterator[FrameSentence]:
-    """Stream the sentences of FrameNet files.
+    """Iterate over the sentences of FrameNet files.
 
-    Words are those of the layer of tags, cut at white space; text without tags is split at white space
-    and punctuation. What is left out of a file is counted in the annotations and logged.
+    The words come from the tag layer and are split at whitespace; text without tags is split at whitespace
+    and punctuation. Labels that are dropped are counted in the annotations and logged.
 
     Parameters
     ----------
     source : path or file
-        A file of a lexical unit or of a full text, or a folder: the release itself, whose lexical units
-        come first, or any folder with such files in it.
+        A file of a lexical unit or of a full text, or a folder: the release itself, whose lexical units come
+        first, or any folder with such files.
+
+    Yields
+    ------
+    FrameSentence
+        The next sentence.
 
     Raises
     ------
     FormatError
-        With file, line, what was found and what was expected.
+        If a file is malformed; gives file, line, value found and value expected.
+
+    See Also
+    --------
+    read_framenet : The same as a list.
+
+    Examples
+    --------
+    >>> for sentence in tw.iter_framenet("fndata-1.7"):  # doctest: +SKIP
+    ...     print(sentence.text, [frame.frame for frame in sentence.frames])
     """
     if isinstance(source, str | os.PathLike) and os.path.isdir(source):
         for path in _files_of(Path(source)):
@@ -103,12 +145,32 @@ def iter_framenet(source: Source) -> Iterator[FrameSentence]:
 
 
 def read_framenet(source: Source) -> list[FrameSentence]:
-    """Read all sentences of FrameNet files; see `iter_framenet`."""
+    """Read all sentences of FrameNet files.
+
+    Parameters
+    ----------
+    source : path or file
+        A file of a lexical unit or of a full text, or a folder: the release itself, whose lexical units come
+        first, or any folder with such files.
+
+    Returns
+    -------
+    list of FrameSentence
+        All sentences.
+
+    See Also
+    --------
+    iter_framenet : The same as a stream.
+
+    Examples
+    --------
+    >>> sentences = tw.read_framenet("fndata-1.7/fulltext")  # doctest: +SKIP
+    """
     return list(iter_framenet(source))
 
 
 def _files_of(folder: Path) -> list[Path]:
-    """List the annotated files of a folder: those of the release's subfolders, else all in it."""
+    """Return the annotated files of a folder: those in the subfolders of a release, or else all XML files."""
     in_places = [path for place in PLACES for path in sorted(folder.glob(place))]
     paths = in_places or sorted(folder.glob("*.xml*"))
     found = [path for path in paths if path.name.endswith(SUFFIXES)]
@@ -125,13 +187,13 @@ def _iter_file(source: Source) -> Iterator[FrameSentence]:
         yield sentence
     if n_unaligned:
         name = source_name(source)
-        logger.warning("%s: %d of %d labels cover no word and were left out", name, n_unaligned, n_labels)
+        logger.warning("%s: %d of %d labels cover no word and were dropped", name, n_unaligned, n_labels)
 
 
 def _parse_file(source: Source) -> Iterator[FrameSentence]:
     name = source_name(source)
     opened: list[Element] = []
-    n_sentences = 0  # those open: what stands inside one is kept until it is read
+    n_sentences = 0  # number of open sentences, whose content is kept until they are read
     for number, event, element in _iter_events(source, name):
         if event == "start":
             opened.append(element)
@@ -148,7 +210,7 @@ def _parse_file(source: Source) -> Iterator[FrameSentence]:
 
 
 def _iter_events(source: Source, name: str) -> Iterator[tuple[int, str, Element]]:
-    """Parse line by line, so that the line of each element is known."""
+    """Parse line by line, to know the line of each element."""
     parser: XMLPullParser[Element] = XMLPullParser(["start", "end"])
     number = 1
     try:
@@ -175,12 +237,12 @@ def _check_root(root: Element, name: str, number: int) -> None:
 
 
 class _SentenceReader:
-    """Makes a sentence of its element; knows the file for error messages."""
+    """Reads sentences from their XML elements."""
 
     def __init__(self, name: str, number: int, root: Element) -> None:
         self._name = name
         self._number = number
-        self._frame = root.get("frame", "")  # of a lexical unit; full texts have it at the annotation
+        self._frame = root.get("frame", "")  # for a lexical unit; in full texts, the annotation has it
         self._lexical_unit = root.get("name", "")
 
     def read(self, element: Element) -> FrameSentence:
@@ -197,7 +259,7 @@ class _SentenceReader:
         return FrameSentence(text, [word.form for word in words], [word.tag for word in words], frames)
 
     def _tag_labels(self, sentence: Element) -> list[_Label]:
-        """Return the labels of the first layer of tags that has any."""
+        """Return the labels of the first tag layer that has any."""
         layers = list(sentence.iterfind(f"{NAMESPACE}annotationSet/{NAMESPACE}layer"))
         for name in TAG_LAYERS:
             for layer in layers:
@@ -206,7 +268,7 @@ class _SentenceReader:
         return []
 
     def _annotation(self, element: Element, words: list[_Word]) -> FrameAnnotation | None:
-        """Read a set of annotation, if it is one of a frame."""
+        """Read an annotation set; None if it has no frame."""
         layers = list(element.iterfind(f"{NAMESPACE}layer"))
         target = self._labels(one for one in layers if one.get("name") == "Target")
         of_elements = [one for one in layers if one.get("name") == "FE" and one.get("rank", "1") == "1"]
@@ -241,7 +303,7 @@ class _SentenceReader:
         if value is None:
             return None
         if not re.fullmatch(r"-?[0-9]{1,9}", value):
-            raise self._error(f"{name} is {quote(value)}", "a number of characters")
+            raise self._error(f"{name} is {quote(value)}", "a character offset")
         return int(value)
 
     def _error(self, found: str, expected: str) -> FormatError:
@@ -249,7 +311,7 @@ class _SentenceReader:
 
 
 def _make_words(text: str, tag_labels: list[_Label]) -> list[_Word]:
-    """Cut a text into words along its tags; between them, at white space and punctuation."""
+    """Split a text into words at its tags, and elsewhere at whitespace and punctuation."""
     words: list[_Word] = []
     done = 0
     for tag, start, end, _ in sorted(tag_labels, key=lambda one: (one.start or 0, -(one.end or 0))):
@@ -266,7 +328,7 @@ def _cut(text: str, pattern: re.Pattern[str], tag: str, start: int, end: int) ->
 
 
 def _align(labels: list[_Label], words: list[_Word]) -> list[tuple[Span, bool]]:
-    """Turn characters into words; tell whether a label had to be widened, drop one that covers no word."""
+    """Convert character to word spans, with a flag for extended ones; drop labels that cover no word."""
     aligned = []
     for name, start, end, _ in labels:
         if start is None or end is None:

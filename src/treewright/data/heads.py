@@ -1,12 +1,12 @@
-"""Head rules: from constituents to dependencies.
+"""Head rules, which convert constituents to dependencies.
 
-A table says, for each kind of constituent, from which side to search (``l`` or ``r``, until the other is
-named) and for what. Labels are tried one by one, so that an earlier label wins wherever it stands; of
-labels joined by ``|`` the outermost child that bears any of them wins. When nothing fits, the outermost
-child on the side named first is the head. Punctuation is no head where there is anything else.
+For each constituent label, a table gives the direction of the search (``l`` or ``r``, until the other
+follows) and the labels to search for. Labels are tried in order, so an earlier label wins at any position;
+among labels joined by ``|``, the outermost child with any of them wins. If no label matches, the outermost
+child on the first side is the head. Punctuation is a head only if there is nothing else.
 
-The tables are those of Yamada & Matsumoto (2003), with the noun and verb phrases of the converter
-Penn2Malt, and of Collins (1999, appendix A).
+The tables are those of Yamada & Matsumoto (2003), with the noun and verb phrases of the converter Penn2Malt,
+and of Collins (1999, appendix A).
 """
 
 from collections.abc import Sequence
@@ -79,15 +79,15 @@ WHPP    r IN TO FW
 
 @dataclass(frozen=True)
 class HeadRules:
-    """A table of head rules, ready for use.
+    """A parsed table of head rules.
 
     Attributes
     ----------
     searches : dict
-        For each label, the pairs of a side and the labels looked for from that side, in order; the
-        first pair may look for nothing and so only name the side.
+        For each label, pairs of a side and the labels to search for from that side, in order; the first pair
+        may have no labels and only give the side.
     first_conjunct : bool
-        Let a head that follows a conjunction hand over to the child before the conjunction.
+        If the head follows a conjunction, choose the child before the conjunction instead.
     """
 
     searches: dict[str, tuple[tuple[str, frozenset[str]], ...]]
@@ -135,15 +135,32 @@ RULES = {
 
 
 def to_dependencies(tree: ConstTree, *, rules: str = "yamada-matsumoto") -> DepTree:
-    """Turn a constituency tree into dependencies between its words.
+    """Convert a constituency tree to a dependency tree with head rules.
 
-    Traces are left out and function tags ignored. Tags go to `DepTree.xpos`; relations are ``root`` and
-    ``dep``, since heads alone do not tell more.
+    Traces are removed and function tags ignored. Tags go to `DepTree.xpos`. The only relations are ``root``
+    and ``dep``, since head rules determine no others.
 
     Parameters
     ----------
     tree : ConstTree
+        The constituency tree.
     rules : {"yamada-matsumoto", "collins"}
+        The table of head rules.
+
+    Returns
+    -------
+    DepTree
+        The dependency tree.
+
+    See Also
+    --------
+    to_constituents : Converts a dependency tree to an ordered labelled tree.
+
+    Examples
+    --------
+    >>> tree = tw.ConstTree.parse("(S (NP (DT The) (NN dog)) (VP (VBZ barks)))")
+    >>> print(tw.to_dependencies(tree).heads)
+    [2 3 0]
     """
     words = tree.without_traces()
     if words is None or words.is_leaf:
@@ -158,7 +175,7 @@ def to_dependencies(tree: ConstTree, *, rules: str = "yamada-matsumoto") -> DepT
 
 
 def head_words(tree: ConstTree, *, rules: str = "yamada-matsumoto") -> list[int]:
-    """Return, for each node in post-order, the position of the word that heads it, from 0."""
+    """Return, for each node in post-order, the position of its head word, from 0."""
     check_choice("rules", rules, tuple(RULES))
     table = RULES[rules]
     labels = [cut_functions(label) for label in tree.labels]

@@ -1,4 +1,4 @@
-"""Trees of other libraries, there and back: those of nltk, spaCy's Doc, Stanza's Document."""
+"""Conversion from and to nltk trees, spaCy Docs and Stanza Documents."""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from spacy.vocab import Vocab
     from stanza import Document
 
-WHOLE = "a tree has words without a head; expected whole trees"
+WHOLE = "a tree has words without a head; expected a head for every word"
 
 
 class Graph(Protocol):
-    """An nltk DependencyGraph, told by its nodes."""
+    """The part of nltk's DependencyGraph that is used."""
 
     nodes: Mapping[int, Any]
 
@@ -42,9 +42,29 @@ def from_nltk(tree: Any) -> ConstTree: ...  # noqa: ANN401
 
 
 def from_nltk(tree: Any) -> ConstTree | DepTree:
-    """Turn an nltk.Tree into a `ConstTree`, and a DependencyGraph into a `DepTree`.
+    """Convert an nltk.Tree to a `ConstTree`, or a DependencyGraph to a `DepTree`.
 
-    In a tree, strings become leaves; a pair of a word and its tag becomes the tag over the word.
+    In an nltk.Tree, strings become leaves, and a (word, tag) pair becomes a tag node over the word.
+
+    Parameters
+    ----------
+    tree : nltk.Tree or nltk.parse.DependencyGraph
+        The tree.
+
+    Returns
+    -------
+    ConstTree or DepTree
+        The converted tree.
+
+    See Also
+    --------
+    to_nltk : The inverse.
+
+    Examples
+    --------
+    >>> import nltk
+    >>> print(tw.from_nltk(nltk.Tree.fromstring("(S (NP Mary) (VP sleeps))")))
+    (S (NP Mary) (VP sleeps))
     """
     return _from_graph(tree) if hasattr(tree, "get_by_address") else _from_tree(tree)
 
@@ -53,7 +73,7 @@ def _from_tree(tree: "Tree") -> ConstTree:
     labels: list[str] = []
     n_children: list[int] = []
     waiting: list[Any] = [tree]
-    while waiting:  # parents first and from right to left, which is post-order in reverse
+    while waiting:  # parents first, right to left: reversed post-order
         label, children = _split_nltk(waiting.pop())
         labels.append(label)
         n_children.append(len(children))
@@ -62,16 +82,14 @@ def _from_tree(tree: "Tree") -> ConstTree:
 
 
 def _split_nltk(node: Any) -> tuple[str, Sequence[Any]]:  # noqa: ANN401
-    """Return the label of a node and what stands under it."""
+    """Return the label of a node and its children."""
     if isinstance(node, str):
         return node, ()
     if callable(getattr(node, "label", None)):
         return str(node.label()), node
     if isinstance(node, tuple) and len(node) == 2 and all(isinstance(part, str) for part in node):
         return node[1], node[:1]
-    raise InputError(
-        f"a leaf is of the type {type(node).__name__}; expected a string or a pair of word and tag"
-    )
+    raise InputError(f"a leaf has the type {type(node).__name__}; expected a string or a (word, tag) pair")
 
 
 def _from_graph(graph: Graph) -> DepTree:
@@ -100,7 +118,7 @@ def _from_graph(graph: Graph) -> DepTree:
 
 
 def _graph_children(node: Mapping[str, Any]) -> Iterable[int]:
-    """Return the addresses under a node, which stand in one list, or in a list for each relation."""
+    """Return the addresses of a node's children, which nltk keeps in one list, or in one per relation."""
     children: Any = node["deps"]
     return chain.from_iterable(children.values()) if isinstance(children, Mapping) else children
 
@@ -114,12 +132,32 @@ def to_nltk(tree: DepTree) -> "DependencyGraph": ...
 
 
 def to_nltk(tree: ConstTree | DepTree) -> "Tree | DependencyGraph":
-    """Turn a `ConstTree` into an nltk.Tree with strings as leaves, and a `DepTree` into a DependencyGraph."""
+    """Convert a `ConstTree` to an nltk.Tree with strings as leaves, or a `DepTree` to a DependencyGraph.
+
+    Parameters
+    ----------
+    tree : ConstTree or DepTree
+        The tree.
+
+    Returns
+    -------
+    nltk.Tree or nltk.parse.DependencyGraph
+        The converted tree.
+
+    See Also
+    --------
+    from_nltk : The inverse.
+
+    Examples
+    --------
+    >>> tw.to_nltk(tw.ConstTree.parse("(S (NP Mary) (VP sleeps))")).leaves()
+    ['Mary', 'sleeps']
+    """
     return _to_graph(tree) if isinstance(tree, DepTree) else _to_tree(tree)
 
 
 def _to_graph(tree: DepTree) -> "DependencyGraph":
-    """Make the graph that nltk makes of CoNLL columns; its root is the first of the tree."""
+    """Make the graph as nltk does from CoNLL columns; its root is the first root of the tree."""
     graph: DependencyGraph = require("nltk.parse", "nltk").DependencyGraph()
     if (tree.heads < 0).any():
         raise InputError(WHOLE)
@@ -145,28 +183,61 @@ def _to_tree(tree: ConstTree) -> "Tree":
 
 
 def from_spacy(doc: "Doc") -> list[DepTree]:
-    """Turn the sentences of a spaCy Doc into dependency trees.
+    """Convert the sentences of a spaCy Doc to dependency trees, without whitespace tokens.
 
-    White-space tokens, which are no words, are left out.
+    Parameters
+    ----------
+    doc : spacy.tokens.Doc
+        A parsed Doc.
+
+    Returns
+    -------
+    list of DepTree
+        One tree per sentence.
+
+    See Also
+    --------
+    to_spacy : The inverse.
+
+    Examples
+    --------
+    >>> tree = tw.DepTree(["Birds", "sing"], [2, 0], ["nsubj", "root"])
+    >>> tw.from_spacy(tw.to_spacy([tree]))[0].words
+    ['Birds', 'sing']
     """
     if not callable(getattr(doc, "has_annotation", None)):
-        raise InputError(
-            f"doc is {quote(repr(doc))}; expected a Doc of spaCy, as a pipeline makes it of text"
-        )
+        raise InputError(f"doc is {quote(repr(doc))}; expected a spaCy Doc, the result of nlp(text)")
     if not doc.has_annotation("DEP"):
-        raise InputError("the Doc has no dependencies; expected one that a parser has seen")
+        raise InputError(
+            "the Doc has no dependencies; expected a parsed Doc; add a parser to the spaCy pipeline"
+        )
     return [_from_spacy_sentence(sentence) for sentence in doc.sents]
 
 
 def to_spacy(trees: Sequence[DepTree], vocab: "Vocab | None" = None) -> "Doc":
-    """Turn dependency trees into one spaCy Doc, a sentence each.
+    """Convert dependency trees to one spaCy Doc, one sentence per tree.
 
     Parameters
     ----------
     trees : sequence of DepTree
-        With known heads.
+        Trees with known heads.
     vocab : spacy.vocab.Vocab, optional
-        A new one when not given.
+        Vocabulary of the Doc (by default, a new one).
+
+    Returns
+    -------
+    spacy.tokens.Doc
+        The Doc.
+
+    See Also
+    --------
+    from_spacy : The inverse.
+
+    Examples
+    --------
+    >>> tree = tw.DepTree(["Birds", "sing"], [2, 0], ["nsubj", "root"])
+    >>> tw.to_spacy([tree])[0].head
+    sing
     """
     tokens = require("spacy.tokens", "spacy")
     vocabulary = require("spacy.vocab", "spacy")
@@ -189,17 +260,35 @@ def to_spacy(trees: Sequence[DepTree], vocab: "Vocab | None" = None) -> "Doc":
 
 
 def from_stanza(document: "Document") -> list[DepTree]:
-    """Turn the sentences of a Stanza Document into dependency trees.
+    """Convert the sentences of a Stanza Document to dependency trees.
 
-    Multiword tokens, empty nodes and comments are kept, and places in the text are in the last column, as in
-    the CoNLL-U that Stanza writes. Words have unknown heads if no parser has seen them.
+    Multiword tokens, empty nodes and comments are kept, and character offsets go to MISC, as in the CoNLL-U
+    that Stanza writes. Without a parser in Stanza's pipeline, the heads are unknown.
+
+    Parameters
+    ----------
+    document : stanza.models.common.doc.Document
+        The result of a Stanza pipeline.
+
+    Returns
+    -------
+    list of DepTree
+        One tree per sentence.
+
+    See Also
+    --------
+    to_stanza : The inverse.
+
+    Examples
+    --------
+    >>> trees = tw.from_stanza(stanza.Pipeline("en")("Birds sing."))  # doctest: +SKIP
     """
     if not hasattr(document, "sentences"):
         found = f"document is {quote(repr(document))}"
-        raise InputError(f"{found}; expected a Document of Stanza, as a pipeline makes it of text")
+        raise InputError(f"{found}; expected a Stanza Document, the result of nlp(text)")
     trees = list(iter_conllu(io.StringIO(f"{document:C}\n\n"), require_heads=False))
     heads = [[word.head for word in sentence.words] for sentence in document.sentences]
-    # Stanza writes a head for words that have none.
+    # Stanza writes a head even for words without one.
     return [
         tree.with_heads([UNKNOWN_HEAD if head is None else head for head in each])
         for tree, each in zip(trees, heads, strict=True)
@@ -207,7 +296,26 @@ def from_stanza(document: "Document") -> list[DepTree]:
 
 
 def to_stanza(trees: Sequence[DepTree]) -> "Document":
-    """Turn dependency trees into one Stanza Document, a sentence each; needs no model of Stanza."""
+    """Convert dependency trees to one Stanza Document, one sentence per tree; no Stanza model is needed.
+
+    Parameters
+    ----------
+    trees : sequence of DepTree
+        The trees.
+
+    Returns
+    -------
+    stanza.models.common.doc.Document
+        The document.
+
+    See Also
+    --------
+    from_stanza : The inverse.
+
+    Examples
+    --------
+    >>> document = tw.to_stanza([tw.DepTree(["Birds", "sing"], [2, 0])])  # doctest: +SKIP
+    """
     if not trees:
         empty: Document = require("stanza", "stanza").Document([])
         return empty
@@ -217,12 +325,12 @@ def to_stanza(trees: Sequence[DepTree]) -> "Document":
 
 
 def list_words(tokens: Iterable["Token"]) -> list["Token"]:
-    """Return tokens that are no white space."""
+    """Return the tokens that are not whitespace."""
     return [token for token in tokens if not token.text.isspace()]
 
 
 def read_tokens(words: Sequence["Token"]) -> DepTree:
-    """Return a sentence of words with all that spaCy knows of them, but for their heads."""
+    """Return a sentence with all of spaCy's annotation except heads."""
     return DepTree(
         [token.text for token in words],
         lemmas=[token.lemma_ or "_" for token in words],
@@ -243,7 +351,7 @@ def _from_spacy_sentence(sentence: "Span") -> DepTree:
 
 
 def _head_position(token: "Token", position: dict[int, int]) -> int:
-    """Climb from `token` to the first word that counts; 0 at the root."""
+    """Return the id of the nearest ancestor of `token` that is a word; 0 if there is none."""
     while token.head.i != token.i:
         token = token.head
         if token.i in position:
@@ -252,14 +360,14 @@ def _head_position(token: "Token", position: dict[int, int]) -> int:
 
 
 def _spacy_heads(tree: DepTree, offset: int) -> list[int]:
-    """Count heads from 0 over the whole Doc; a root is its own head."""
+    """Return heads as token indices of the whole Doc; a root is its own head."""
     own = np.arange(1, len(tree) + 1)
     heads: list[int] = (np.where(tree.heads == 0, own, tree.heads) + offset - 1).tolist()
     return heads
 
 
 def _sorted_features(morph: str) -> str:
-    """Put features into the order of Universal Dependencies, which ignores case; spaCy's does not."""
+    """Sort features as Universal Dependencies do, ignoring case; spaCy does not ignore it."""
     return "|".join(sorted(morph.split("|"), key=str.lower)) or "_"
 
 

@@ -1,8 +1,8 @@
-"""Dependency trees as ordered labelled trees, for kernels over constituents.
+"""Conversion of dependency trees to ordered labelled trees, for tree kernels.
 
 The three conversions are those of Croce, Moschitti & Basili (2011), "Structured lexical similarity via
-convolution kernels on dependency trees": what stands at a word's node is its grammatical relation (GRCT), its
-part-of-speech tag (PCT) or the word itself (LCT), and the other two stand under it.
+convolution kernels on dependency trees". The label of a word's node is its grammatical relation (GRCT), its
+part-of-speech tag (PCT) or the word itself (LCT); the other two are its descendants.
 """
 
 import re
@@ -22,40 +22,45 @@ BLANK = "_"
 UNWRITABLE = re.compile(r"[\s\0]+", re.ASCII)
 
 Part: TypeAlias = int | tuple[str, ...]
-"""Of what stands under a node: a dependent by its position from 0, or labels, each over the next."""
+"""A child of a node: the position of a dependent from 0, or a chain of labels from top to bottom."""
 
 
 def to_constituents(
     tree: DepTree, *, centre: str = "relation", column: str | None = None, words: str = "word"
 ) -> ConstTree:
-    """Turn a dependency tree into an ordered labelled tree.
+    """Convert a dependency tree to an ordered labelled tree.
 
-    Each word becomes a node, over the nodes of its dependents in the order of the sentence. All roots, be
-    they one or several, stand under a node ``ROOT``. Crossing arcs do no harm, but words then do not stand in
-    the order of the sentence. White space inside a word becomes ``_``.
+    Each word becomes a node over the nodes of its dependents, in sentence order. All roots are children of a
+    node ``ROOT``. Trees with crossing arcs are allowed, but then the words are not in sentence order.
+    Whitespace inside a word becomes ``_``.
 
     Parameters
     ----------
     tree : DepTree
-        With all its heads.
+        A tree with known heads.
     centre : {"relation", "tag", "word"}
-        What the node of a word is labelled with. With ``"relation"``, its tag over the word stands among its
-        dependents, at the word's own place. With ``"tag"``, the word stands there, and the relation is the
-        last leaf. With ``"word"``, relation and tag are the last two leaves.
+        Label of a word's node. With ``"relation"``, the tag over the word is placed among the dependents, at
+        the word's position. With ``"tag"``, the word is placed there, and the relation is the last leaf. With
+        ``"word"``, the relation and the tag are the last two leaves.
     column : {"xpos", "upos"}, optional
-        Where tags are taken from; otherwise from `DepTree.xpos` if any word has one there, else from
-        `DepTree.upos`.
+        Column of the tags (by default `xpos` if any word has one, or else `upos`).
     words : {"word", "lower", "lemma"}
-        Words as they stand, in lower case, or their lemmas; a word without a lemma stands for itself.
+        Use the form, the form in lower case, or the lemma; a word without a lemma keeps its form.
 
     Returns
     -------
     ConstTree
+        The converted tree.
 
     Raises
     ------
     InputError
-        For a sentence without words, or a word without a head.
+        If the sentence has no words, or a word has no head.
+
+    See Also
+    --------
+    to_dependencies : Converts a constituency tree to a dependency tree.
+    TreeKernelClassifier : Classifies trees.
 
     Examples
     --------
@@ -93,7 +98,7 @@ def to_constituents(
 
 
 def _list_dependents(tree: DepTree) -> list[list[int]]:
-    """Return the roots, then the dependents of each word, by their positions from 0."""
+    """Return the positions of the roots, then of the dependents of each word, from 0."""
     if not len(tree):
         raise InputError("the sentence has no words; expected at least one")
     dependents: list[list[int]] = [[] for _ in range(len(tree) + 1)]
@@ -105,7 +110,7 @@ def _list_dependents(tree: DepTree) -> list[list[int]]:
 
 
 def _arrange(word: int, dependents: list[int], own: tuple[str, str, str], centre: str) -> list[Part]:
-    """Return what stands under the node of a word with its `own` relation, tag and text."""
+    """Return the children of a word's node, given its `own` relation, tag and form."""
     relation, tag, text = own
     if centre == "word":
         return [*dependents, (relation,), (tag,)]
@@ -116,9 +121,9 @@ def _arrange(word: int, dependents: list[int], own: tuple[str, str, str], centre
 
 
 def _filled_column(tree: DepTree) -> str:
-    """Return the name of the tags that are there.
+    """Return the column of tags that is filled.
 
-    Told by each tree for itself, so that a tree looks the same whichever others it is compared with.
+    Each tree decides for itself, so that its conversion does not depend on other trees.
     """
     return "xpos" if any(tag != BLANK for tag in tree.xpos) else "upos"
 

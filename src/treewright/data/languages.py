@@ -1,6 +1,6 @@
-"""The treebanks of Universal Dependencies: languages, their codes in file names, repositories.
+"""The treebanks of Universal Dependencies: languages, language codes and repositories.
 
-They stand in ``treebanks.txt``, a language a line: its name, its code, and its treebanks.
+``treebanks.txt`` lists them, one language per line: its name, its code, and its treebanks.
 """
 
 import difflib
@@ -22,11 +22,11 @@ _ROWS = [
 ]
 
 CODES = {language: code for language, code, *_ in _ROWS}
-"""The code of each language, as ``CODES["English"] == "en"``."""
+"""The code of each language: ``CODES["English"] == "en"``."""
 
 
 class TreebankName(NamedTuple):
-    """A treebank by its names."""
+    """The names of a treebank."""
 
     repository: str
     short_name: str
@@ -41,7 +41,7 @@ TREEBANKS = [
 """All treebanks, by language."""
 
 REPOSITORIES = {each.short_name: each.repository for each in TREEBANKS}
-"""The repository behind each short name, as ``REPOSITORIES["en_ewt"] == "UD_English-EWT"``."""
+"""The repository of each short name: ``REPOSITORIES["en_ewt"] == "UD_English-EWT"``."""
 
 TRAIN_PIECES = {
     "UD_Czech-PDT": ("c", "l", "m", "v"),
@@ -49,30 +49,30 @@ TRAIN_PIECES = {
     "UD_Russian-SynTagRus": ("a", "b", "c"),
     "UD_Russian-Taiga": ("a", "b", "c", "d", "e"),
 }
-"""Repositories whose train part is too large for one file of GitHub, and the pieces that make it up."""
+"""Repositories whose training set is too large for one file on GitHub, and its pieces."""
 
 
 def resolve_name(name: str, code: str | None) -> tuple[str, str]:
-    """Return the repository and the beginning of its file names."""
+    """Return the repository and the prefix of its file names."""
     repository = REPOSITORIES.get(name, name)
     matched = REPOSITORY.fullmatch(repository)
     if not matched:
         expected = "expected a name such as 'UD_English-EWT' or 'en_ewt'"
-        remedy = suggest_names(name) or f" ({LIST_COMMAND} shows all)"
+        remedy = suggest_names(name) or f" ({LIST_COMMAND} lists all)"
         raise InputError(f"treebank is {quote(name)}; {expected}{remedy}")
     language, treebank = matched.groups()
     if code is None and language not in CODES:
-        remedy = f"give the code in its file names ({named('code')}) to fetch it nevertheless"
-        raise InputError(f"language {quote(language)} is not known; {remedy}{suggest_names(name)}")
+        remedy = f"use {named('code')} to give the code in its file names"
+        raise InputError(f"language {quote(language)} is unknown; {remedy}{suggest_names(name)}")
     if code is not None and not CODE.fullmatch(code):
         raise InputError(
-            f"{named('code')} is {quote(code)}; expected two or three small letters, such as 'en'"
+            f"{named('code')} is {quote(code)}; expected two or three lower-case letters, such as 'en'"
         )
     return repository, f"{code or CODES[language]}_{treebank.lower()}-ud"
 
 
 def list_treebanks(text: str = "") -> list[TreebankName]:
-    """Return the treebanks of a language, by its name or code, or those with a text in one of their names.
+    """Return the treebanks of a language, given its name or code, or those whose names contain `text`.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def list_treebanks(text: str = "") -> list[TreebankName]:
 
 
 def suggest_names(name: str) -> str:
-    """Return a question that lists the known names like `name`; nothing if `name` is known itself."""
+    """Return a question with known names similar to `name`; empty if `name` is known."""
     if not name:
         return ""
     containing = list_treebanks(name)
@@ -112,7 +112,7 @@ def suggest_names(name: str) -> str:
 
 
 def train_pieces(repository: str, name: str) -> list[str]:
-    """Return the files that make up `name` if it is a train part that is kept in pieces."""
+    """Return the pieces of the file `name`, if it is a training set that is stored in pieces."""
     stem = name.removesuffix(".conllu")
     pieces = TRAIN_PIECES.get(repository, ()) if stem.endswith("-train") else ()
     return [f"{stem}-{piece}.conllu" for piece in pieces]

@@ -1,4 +1,4 @@
-"""The words, productions and planted preferences of `make_treebank`, read from ``lexicon.toml``."""
+"""The lexicon, grammar and planted preferences of `make_treebank`, read from ``lexicon.toml``."""
 
 import re
 import tomllib
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class LexiconWord(NamedTuple):
-    """A word as it stands in a sentence."""
+    """A word form with its annotation."""
 
     form: str
     lemma: str
@@ -17,37 +17,37 @@ class LexiconWord(NamedTuple):
     xpos: str
     feats: str
     sense: str
-    """Empty where the word is no predicate."""
+    """Sense of a predicate; empty for other words."""
 
 
 class Family(NamedTuple):
-    """An ambiguity: one row of words with two structures."""
+    """A family of ambiguities: one sequence of words with two structures."""
 
     decided: str
-    """The slot of the word whose head is in question."""
+    """The slot of the word whose head is ambiguous."""
     heads: list[str]
-    """The slots of its head in either reading."""
+    """The slot of its head in each reading."""
     readings: list[str]
-    """The production of either reading, over the same words."""
+    """The production of each reading, with the same words."""
     structures: list[str]
-    """The arcs between the slots in either reading."""
+    """The arcs between the slots in each reading."""
     rules: str
-    """For each rule its weight and the words of each slot, the most frequent first.
+    """The weight of each rule and the words of each slot, most frequent first.
 
-    The slots with a star decide. The words of a slot fall into two hidden classes by turns, and the
-    classes of the deciding words add up, modulo 2, to the number of the right reading: as long as one of
-    these words is unknown, both readings are equally likely.
+    The slots with a star determine the reading. The words of a slot alternate between two hidden classes. The
+    sum of the classes of these words, modulo 2, is the number of the correct reading. As long as one of the
+    words is unknown, both readings are equally likely.
     """
 
 
 NOISE = 0.02
-"""Share of the planted decisions that go against their rule."""
+"""Fraction of the planted decisions that violate their rule."""
 
 SLOT_FREQUENCIES = (5, 5, 1, 1)
-"""Of the words of a slot; both hidden classes are equally frequent."""
+"""Relative frequencies of the words of a slot; both hidden classes are equally frequent."""
 
 MAX_DEPTH = 2
-"""How many clauses that hold clauses may be nested in one another."""
+"""Maximum depth of nested clauses."""
 
 RARE_NUMBERS = range(13, 1000)
 
@@ -70,7 +70,7 @@ def function_words() -> dict[tuple[str, str], LexiconWord]:
 
 @cache
 def inflect(entry: str, tag: str) -> LexiconWord:
-    """Make the word that `entry`, a lemma with or without a sense, is under `tag`."""
+    """Inflect `entry`, a lemma with an optional sense, for `tag`."""
     if (tag, entry) in function_words():
         return function_words()[tag, entry]
     lemma, _, sense = entry.partition(".")
@@ -81,9 +81,9 @@ def inflect(entry: str, tag: str) -> LexiconWord:
 
 @cache
 def word_list(name: str) -> tuple[LexiconWord, ...]:
-    """Return the words of a list such as ``NN.person``, each as many times as its frequency asks.
+    """Return the words of a list such as ``NN.person``, each repeated according to its frequency.
 
-    A function word is a list of its own.
+    A function word is a list with one word.
     """
     tag, _, kind = name.partition(".")
     if literal := [word for (_, form), word in function_words().items() if form == name]:
@@ -129,5 +129,5 @@ def _spell(lemma: str, tag: str) -> str:
 
 
 def _soften(lemma: str) -> str:
-    """Turn the last letter of ``carry`` into that of ``carried``."""
+    """Replace a final y with i, as in ``carried``."""
     return re.sub("([^aeo])y$", r"\1i", lemma)

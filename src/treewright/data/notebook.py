@@ -1,11 +1,11 @@
-"""Pictures of trees in notebooks and terminals."""
+"""Drawings of trees in notebooks and terminals."""
 
 
 class Drawn:
-    """A tree that a notebook shows as a picture.
+    """A tree that a notebook displays as a drawing.
 
-    Pictures are made of trees, so that `treewright.drawing` stands above this subpackage. It is imported
-    here, and only here, when a notebook or a terminal asks for a picture.
+    The subpackage `treewright.drawing` depends on this one. It is imported here, and only here, when a
+    notebook or a terminal requests a drawing.
     """
 
     __slots__ = ()

@@ -1,7 +1,7 @@
-"""Features of arcs as sentences in plain words.
+"""Descriptions of arc features in plain English.
 
-A word is told by some of its attributes (``{"tag": "NN"}`` is a singular noun), the words around it by their
-offsets from it.
+A word is described by some of its attributes (``{"tag": "NN"}`` is a singular noun). Its neighbours are given
+by their offsets from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ from typing import NamedTuple
 from treewright.data.descriptions import describe_tag
 
 Attributes = Mapping[str, str]
-"""What is known of a word: ``word``, ``tag`` or ``pos``, those of `PHRASES`, or ``special``."""
+"""Attributes of a word: ``word``, ``tag`` or ``pos``, those in `PHRASES`, or ``special``."""
 Surroundings = Mapping[int, Attributes]
-"""What is known of a word, at offset 0, and of the words around it."""
+"""Attributes of a word, at offset 0, and of its neighbours."""
 
 NOTHING: Surroundings = MappingProxyType({})
 
@@ -24,7 +24,7 @@ PHRASES = {
     "suffix": "ending in “{}”",
     "prefix": "beginning with “{}”",
 }
-"""How attributes are told, apart from form, tag and shape."""
+"""Phrases for attributes other than form, tag and shape."""
 SHAPES = {
     "x": "in lower case",
     "X": "in capitals",
@@ -38,7 +38,7 @@ ROOT, EDGE, UNKNOWN = "the root", "the edge of the sentence", "a word that is ne
 
 
 def say_word(known: Attributes) -> str:
-    """Tell a word by what is known of it; ``{"special": text}`` is that text.
+    """Describe a word by its attributes; ``{"special": text}`` is that text.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def say_word(known: Attributes) -> str:
 
 
 def say_with_neighbours(known: Surroundings) -> str:
-    """Tell a word together with those before and after it."""
+    """Describe a word with its neighbours."""
     told = [say_word(known.get(0, {}))]
     for offset, place in ((-2, "two after"), (-1, "after"), (1, "before"), (2, "two before")):
         if offset in known:
@@ -72,18 +72,18 @@ def say_with_neighbours(known: Surroundings) -> str:
 
 
 class ToldArc(NamedTuple):
-    """What is known of an arc.
+    """The attributes of an arc that a feature specifies.
 
     Attributes
     ----------
     head, modifier : mapping of int to mapping of str to str
-        Attributes of its ends and of the words around them.
+        Attributes of the head, the modifier and their neighbours.
     side : str
-        Where the head stands, ``left`` or ``right``; empty if that is not known.
+        Side of the head, ``left`` or ``right``; empty if not specified.
     length : str
-        How far away: ``2``, ``5-6`` or ``11+``; empty if that is not known.
+        Distance: ``2``, ``5-6`` or ``11+``; empty if not specified.
     between : mapping of int to mapping of str to str
-        A word between them, at offset 0.
+        Attributes of a word between them, at offset 0.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class ToldArc(NamedTuple):
     between: Surroundings = NOTHING
 
     def say(self, *, with_head: bool = True) -> str:
-        """Tell the arc, or its modifier alone, without its head."""
+        """Describe the arc, or its modifier only."""
         said = say_with_neighbours(self.modifier)
         if with_head:
             said += f" depends on {say_with_neighbours(self.head)}"
@@ -112,9 +112,9 @@ class ToldArc(NamedTuple):
 
 
 def say_subtree(arcs: Sequence[tuple[int, ToldArc]]) -> str:
-    """Tell arcs that hang together, each with its depth; what is known of their heads is told once."""
+    """Describe connected arcs, each with its depth; each head is described once."""
     clauses: list[str] = []
-    told: list[set[str]] = [set()]  # of the heads of the arcs of each depth
+    told: list[set[str]] = [set()]  # descriptions of the heads at each depth
     last = -1
     for depth, arc in arcs:
         head = say_with_neighbours(arc.head)
@@ -128,7 +128,7 @@ def say_subtree(arcs: Sequence[tuple[int, ToldArc]]) -> str:
 
 
 def as_sentence(told: str) -> str:
-    """Begin with a capital and end with a full stop."""
+    """Capitalise a description and add a full stop."""
     return f"{told[:1].upper()}{told[1:]}."
 
 

@@ -1,8 +1,8 @@
-"""Pseudo-projective lifting and its undo.
+"""Pseudo-projective transformation and its inverse.
 
-Nivre & Nilsson (2005), Pseudo-Projective Dependency Parsing. Arcs that cross are lifted, shortest
-first, until the tree is projective; the relations then say where the arcs came from, in one of four
-schemes, written with two arrows that must not occur in relations otherwise:
+Nivre & Nilsson (2005), Pseudo-Projective Dependency Parsing. Crossing arcs are lifted, shortest first,
+until the tree is projective. The relations then encode the original heads with one of four schemes, using two
+arrows that must not occur in other relations:
 
 ========== ========================= ====================================
 scheme     relation of a lifted word relation of the words it was lifted over
@@ -34,20 +34,57 @@ SCHEMES = get_args(LiftingScheme)
 
 
 def is_projective(tree: DepTree) -> bool:
-    """Tell whether no two arcs of `tree` cross (arcs from the root included)."""
+    """Return whether a tree is projective: no two arcs cross, including arcs from the root.
+
+    Parameters
+    ----------
+    tree : DepTree
+        A tree with known heads.
+
+    Returns
+    -------
+    bool
+        Whether the tree is projective.
+
+    See Also
+    --------
+    projectivize : Makes a tree projective.
+
+    Examples
+    --------
+    >>> tw.is_projective(tw.DepTree(["a", "b", "c", "d"], [3, 4, 0, 3]))
+    False
+    """
     scratch = np.zeros((4, len(tree) + 1), dtype=np.int32)
     return not has_gap(_known_heads(tree), *scratch)
 
 
 def projectivize(tree: DepTree, *, scheme: str = "path") -> DepTree:
-    """Lift crossing arcs until there are none, and note in the relations what was lifted.
+    """Make a tree projective: lift crossing arcs, and mark lifted arcs in the relations.
 
     Parameters
     ----------
     tree : DepTree
-        Returned as it is when it is projective.
+        The tree; returned unchanged if it is projective.
     scheme : {"baseline", "head", "path", "head+path"}
-        What the relations say; all but "baseline" can be undone by `deprojectivize`.
+        Encoding of the original heads; `deprojectivize` can undo all but "baseline".
+
+    Returns
+    -------
+    DepTree
+        The projective tree.
+
+    See Also
+    --------
+    deprojectivize : The inverse.
+    is_projective : Checks a tree.
+
+    Examples
+    --------
+    >>> tree = tw.DepTree(["a", "b", "c", "d"], [3, 4, 0, 3], ["x", "y", "root", "z"])
+    >>> lifted = tw.projectivize(tree)
+    >>> print(lifted.heads, lifted.deprels)
+    [3 3 0 3] ['x', 'y↑', 'root', 'z↓']
     """
     check_choice("scheme", scheme, SCHEMES)
     if is_projective(tree):
@@ -60,17 +97,33 @@ def projectivize(tree: DepTree, *, scheme: str = "path") -> DepTree:
 
 
 def deprojectivize(tree: DepTree, *, keep: Container[int] = ()) -> DepTree:
-    """Move each word whose relation is marked as lifted back under the head it came from.
+    """Undo `projectivize`: move each lifted word back under its original head.
 
-    The head is looked for under the word's present head, breadth first and from left to right: among
-    the words on a marked path where there are marks (its ends first), and with the noted relation where
-    one is noted. A word whose head is not found stays. All marks are taken out of the relations.
+    The original head is searched for below the current head, breadth first and from left to right: among the
+    words on a marked path if there are marks (its ends first), and with the encoded relation if there is one.
+    If no head is found, the word is not moved. All marks are removed from the relations.
 
     Parameters
     ----------
     tree : DepTree
+        A tree with marked relations.
     keep : container of int
-        Words, counted from 1, that keep their heads whatever their relations say.
+        Words, from 1, that always keep their heads.
+
+    Returns
+    -------
+    DepTree
+        The tree without marks.
+
+    See Also
+    --------
+    projectivize : The inverse.
+
+    Examples
+    --------
+    >>> tree = tw.DepTree(["a", "b", "c", "d"], [3, 4, 0, 3], ["x", "y", "root", "z"])
+    >>> tw.deprojectivize(tw.projectivize(tree)) == tree
+    True
     """
     if not any(UP in relation or DOWN in relation for relation in tree.deprels):
         return tree
@@ -79,16 +132,16 @@ def deprojectivize(tree: DepTree, *, keep: Container[int] = ()) -> DepTree:
     for word in list(_breadth_first(children, 0)):
         if UP in tree.deprels[word - 1] and word not in keep:
             above = children[heads[word - 1]]
-            above.remove(word)  # the search must not enter what is to be moved
+            above.remove(word)  # do not search the subtree that is moved
             heads[word - 1] = _original_head(children, tree.deprels, word, heads[word - 1]) or heads[word - 1]
             insort(children[heads[word - 1]], word)
     return tree.with_heads(heads, [_relation(deprel) for deprel in tree.deprels])
 
 
 def _known_heads(tree: DepTree) -> npt.NDArray[np.int32]:
-    """Return a copy of the heads with the root's own entry in front."""
+    """Return a copy of the heads, preceded by an entry for the root."""
     if (tree.heads < 0).any():
-        raise InputError(f"word {int(tree.heads.argmin()) + 1} has no head; expected a whole tree")
+        raise InputError(f"word {int(tree.heads.argmin()) + 1} has no head; expected a head for every word")
     return np.concatenate([np.zeros(1, dtype=np.int32), tree.heads])
 
 
@@ -114,7 +167,7 @@ def _marked_relations(
 
 
 def _relation(deprel: str) -> str:
-    """Take the marks off a relation."""
+    """Remove the marks from a relation."""
     return deprel.partition(UP)[0].removesuffix(DOWN)
 
 
@@ -126,7 +179,7 @@ def _children(heads: list[int]) -> list[list[int]]:
 
 
 def _breadth_first(children: list[list[int]], start: int) -> Iterator[int]:
-    """Yield the words under `start`, level by level."""
+    """Yield the words below `start`, level by level."""
     level = [start]
     while level:
         level = [child for word in level for child in children[word]]
@@ -134,7 +187,7 @@ def _breadth_first(children: list[list[int]], start: int) -> Iterator[int]:
 
 
 def _original_head(children: list[list[int]], deprels: list[str], word: int, start: int) -> int:
-    """Find the word under `start` that `word` was lifted from; 0 if there is none."""
+    """Return the original head of `word`, below `start`; 0 if there is none."""
     noted = deprels[word - 1].removesuffix(DOWN).partition(UP)[2]
     if not any(DOWN in deprel for deprel in deprels):
         below = _breadth_first(children, start) if noted else iter(())
@@ -148,7 +201,7 @@ def _original_head(children: list[list[int]], deprels: list[str], word: int, sta
 
 
 def _marked_paths(children: list[list[int]], deprels: list[str], start: int) -> Iterator[tuple[int, bool]]:
-    """Yield the words on marked paths under `start`, level by level, and whether a path ends there."""
+    """Yield the words on marked paths below `start`, level by level, and whether a path ends there."""
     level = [start]
     while level:
         below = [[child for child in children[word] if deprels[child - 1].endswith(DOWN)] for word in level]

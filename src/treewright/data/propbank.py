@@ -1,7 +1,7 @@
-"""PropBank columns: who does what to whom, one column of brackets a predicate.
+"""Reader and writer of PropBank columns: predicates and their arguments, one column per predicate.
 
-Each line has the word's number, the word, its tag, the predicate's lemma and sense (``-`` where there
-is none), and one column a predicate in which ``(ARG0*``, ``*`` and ``*)`` mark the arguments.
+Each line has the number of the word, the word, its tag, the lemma and the sense of a predicate (``-`` for
+other words), and one column per predicate in which ``(ARG0*``, ``*`` and ``*)`` mark the arguments.
 """
 
 import re
@@ -20,44 +20,134 @@ CELL = re.compile(rf"((?:\({ROLE.pattern})*)\*(\)*)")
 
 
 class Proposition(NamedTuple):
-    """One predicate with its arguments."""
+    """A predicate with its arguments.
+
+    See Also
+    --------
+    PropSentence : A sentence with its propositions.
+    read_props : Reads sentences with propositions.
+
+    Examples
+    --------
+    >>> tw.make_treebank(1).propositions[0].propositions[1]
+    Proposition(predicate=7, lemma='sneeze', sense='sneeze.01', arguments=(...))
+    """
 
     predicate: int
     """Position of the predicate in the sentence, from 0."""
     lemma: str
+    """Lemma of the predicate."""
     sense: str
+    """Sense of the predicate, such as ``swear.01``."""
     arguments: tuple[Span, ...]
-    """The labelled spans of its column, the predicate's own ``V`` among them, from left to right."""
+    """The labelled spans of its column, including ``V`` for the predicate, from left to right."""
 
 
 class PropSentence(NamedTuple):
-    """One sentence with all its propositions."""
+    """A sentence with all its propositions.
+
+    See Also
+    --------
+    Proposition : A predicate with its arguments.
+    read_props : Reads sentences with propositions.
+
+    Examples
+    --------
+    >>> len(tw.make_treebank(1).propositions[0].propositions)
+    3
+    """
 
     words: list[str]
+    """The words."""
     tags: list[str]
+    """Part-of-speech tags."""
     propositions: list[Proposition]
+    """The propositions."""
     comments: list[str]
+    """Comment lines, each with its leading ``#``."""
 
 
 def iter_props(source: Source) -> Iterator[PropSentence]:
-    """Stream the sentences of a file of PropBank columns.
+    """Iterate over the sentences of a file of PropBank columns.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or an open file
+        Plain text or gzip.
+
+    Yields
+    ------
+    PropSentence
+        The next sentence.
 
     Raises
     ------
     FormatError
-        With file, line, what was found and what was expected.
+        If the file is malformed; gives file, line, value found and value expected.
+
+    See Also
+    --------
+    read_props : The same as a list.
+    write_props : The inverse.
+
+    Examples
+    --------
+    >>> tw.write_props(tw.make_treebank(2).propositions, "roles.props")
+    >>> for sentence in tw.iter_props("roles.props"):
+    ...     print([proposition.lemma for proposition in sentence.propositions])
+    ['swear', 'sneeze', 'promise']
+    ['thank', 'carry', 'whistle']
     """
     for block in iter_blocks(source):
         yield _parse_block(block)
 
 
 def read_props(source: Source) -> list[PropSentence]:
-    """Read a whole file of PropBank columns; see `iter_props`."""
+    """Read a file of PropBank columns.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or an open file
+        Plain text or gzip.
+
+    Returns
+    -------
+    list of PropSentence
+        All sentences of the file.
+
+    See Also
+    --------
+    iter_props : The same as a stream.
+    write_props : The inverse.
+
+    Examples
+    --------
+    >>> sentences = tw.make_treebank(2).propositions
+    >>> tw.write_props(sentences, "roles.props")
+    >>> tw.read_props("roles.props") == sentences
+    True
+    """
     return list(iter_props(source))
 
 
 def write_props(sentences: Iterable[PropSentence], target: Target) -> None:
-    """Write PropBank columns; ``"-"`` is standard output, a name in ``.gz`` is compressed."""
+    """Write sentences as PropBank columns.
+
+    Parameters
+    ----------
+    sentences : iterable of PropSentence
+        The sentences.
+    target : path, "-" for standard output, or an open file
+        A name that ends in ``.gz`` is compressed.
+
+    See Also
+    --------
+    read_props : The inverse.
+
+    Examples
+    --------
+    >>> tw.write_props(tw.make_treebank(2).propositions, "roles.props")
+    """
     with open_target(target) as stream:
         for sentence in track_writing(sentences, target):
             stream.write(format_sentence(sentence))
@@ -68,7 +158,7 @@ def _parse_block(block: Block) -> PropSentence:
     n_predicates = sum(len(row) >= N_FIXED_COLUMNS and row[3] != ABSENT for row in rows)
     for index, row in enumerate(rows):
         if len(row) != N_FIXED_COLUMNS + n_predicates:
-            expected = f"{N_FIXED_COLUMNS} and one for each of {n_predicates} predicates"
+            expected = f"{N_FIXED_COLUMNS}, and one for each of {n_predicates} predicates"
             raise wrong_column_count(block, index, expected)
         if row[0] != str(index + 1):
             raise block.error(index, f"ID is {quote(row[0])}", str(index + 1))
@@ -92,13 +182,13 @@ def _parse_column(block: Block, rows: list[list[str]], column: int) -> tuple[Spa
         cell = CELL.fullmatch(row[column])
         if not cell:
             found = f"{quote(row[column])} in column {column + 1}"
-            raise block.error(index, found, "'*' with brackets around it, as in '(ARG0*)'")
+            raise block.error(index, found, "'*', optionally with brackets, as in '(ARG0*)'")
         for label in cell[1].split("(")[1:]:
             open_spans.append(len(spans))
             spans.append(Span(label, index, len(rows)))
         for _ in cell[2]:
             if not open_spans:
-                raise block.error(index, f"a ')' too many in column {column + 1}", "as many ')' as '('")
+                raise block.error(index, f"an unmatched ')' in column {column + 1}", "as many ')' as '('")
             closed = open_spans.pop()
             spans[closed] = spans[closed]._replace(end=index + 1)
     if open_spans:
@@ -108,10 +198,10 @@ def _parse_column(block: Block, rows: list[list[str]], column: int) -> tuple[Spa
 
 
 def format_sentence(sentence: PropSentence) -> str:
-    """Return the lines of one sentence, the blank line after it included."""
+    """Return one sentence as text, including the blank line at the end."""
     n = len(sentence.words)
     if len(sentence.tags) != n:
-        raise InputError(f"{len(sentence.tags)} tags; expected {n}, one a word")
+        raise InputError(f"{len(sentence.tags)} tags; expected {n}, one per word")
     in_order = sorted(sentence.propositions, key=lambda one: one.predicate)
     lemmas, senses = [ABSENT] * n, [ABSENT] * n
     for proposition in in_order:
@@ -125,10 +215,12 @@ def format_sentence(sentence: PropSentence) -> str:
 
 
 def _check_predicate(proposition: Proposition, lemmas: list[str]) -> None:
-    """Check that a predicate has a place, not taken yet, and a name."""
+    """Check the position, lemma and sense of a predicate; a word has at most one proposition."""
     at, lemma, sense, _ = proposition
     if not 0 <= at < len(lemmas):
-        raise InputError(f"predicate {at} of a sentence of {len(lemmas)} words; expected a word from 0")
+        raise InputError(
+            f"predicate {at} in a sentence of {len(lemmas)} words; expected a position in the sentence"
+        )
     if lemmas[at] != ABSENT:
         raise InputError(f"word {at} has two propositions; expected one")
     if ABSENT in (lemma, sense):
@@ -141,9 +233,12 @@ def _format_column(proposition: Proposition, n: int) -> list[str]:
     for span in sorted(proposition.arguments, key=lambda one: (one.start, -one.end)):
         label, start, end = span
         if not 0 <= start < end <= n:
-            raise InputError(f"argument {label} covers words {start} to {end} of a sentence of {n}")
+            raise InputError(
+                f"argument {label} covers words {start} to {end} of a sentence of {n}; "
+                "expected a non-empty span inside it"
+            )
         if not ROLE.fullmatch(label):
-            raise InputError(f"argument {label!r}; expected a name without white space, brackets and '*'")
+            raise InputError(f"argument {label!r}; expected a name without whitespace, brackets and '*'")
         while open_spans and open_spans[-1].end <= start:
             open_spans.pop()
         if open_spans and open_spans[-1].end < end:

@@ -1,12 +1,12 @@
-"""Real treebanks by name: Universal Dependencies, fetched once and checked ever after.
+"""Download of Universal Dependencies treebanks, with a cache and checksums.
 
-A treebank has a folder of its own in the cache. Each file arrives as ``NAME.part``, with the server's
-tag for its content beside it so that a later call can go on where an earlier one stopped, and takes its
-name when it is whole. ``sums.json`` keeps the SHA-256 of every file from its first sight on, and the
-addresses where the server said that there is nothing. A lock lets one process at a time write to the folder.
+Each treebank has a folder in the cache. A file is downloaded as ``NAME.part``, with the server's ETag beside
+it, so that a later call can resume an interrupted download; it is renamed when it is complete. ``sums.json``
+records the SHA-256 of every file when it is first seen, and the URLs that do not exist. A lock allows one
+process at a time to write to the folder.
 
-Pooch does not do this job: it starts an interrupted download from its beginning, and it checks only files
-whose SHA-256 its caller knows beforehand, of which Universal Dependencies publish none.
+Pooch is not used: it restarts an interrupted download from the beginning, and it checks only files whose
+SHA-256 the caller knows in advance. Universal Dependencies publishes no checksums.
 """
 
 import errno
@@ -59,20 +59,33 @@ logger = logging.getLogger("treewright")
 
 
 class TreebankFiles(NamedTuple):
-    """The files of a treebank; a part that the release does not have is None."""
+    """The files of a treebank; None for a set that the release does not have.
+
+    See Also
+    --------
+    fetch_treebank : Downloads a treebank.
+
+    Examples
+    --------
+    >>> tw.fetch_treebank("UD_Hungarian-Szeged").test.name  # doctest: +SKIP
+    'hu_szeged-ud-test.conllu'
+    """
 
     train: Path | None
+    """The training set."""
     dev: Path | None
+    """The dev set."""
     test: Path | None
+    """The test set."""
 
 
 def find_treebank(name: str) -> TreebankFiles:
-    """Return the files of a treebank: a training file, a folder with the parts, or a name to fetch.
+    """Return the files of a treebank, given a training file, a folder, or a name to download.
 
     Raises
     ------
     InputError
-        For a path that does not exist, and a folder in which there is not exactly one training file.
+        If the path does not exist, or a folder does not contain exactly one training file.
     """
     path = Path(name)
     if path.is_dir():
@@ -96,28 +109,28 @@ def fetch_treebank(
     sha256: Mapping[str, str] | None = None,
     timeout: float = 30.0,
 ) -> TreebankFiles:
-    """Return the files of a Universal Dependencies treebank, downloading those that are not cached.
+    """Return the files of a Universal Dependencies treebank; download those that are not cached.
 
-    Once all parts are in the cache no network is needed. The SHA-256 of each file is recorded when the
-    file is first seen and checked at every later call. A download that was cut short is resumed by the
-    next call. A file that you put in the cache yourself is used like one that was fetched.
+    Once all files are in the cache, no network is needed. The SHA-256 of each file is recorded when the file
+    is first seen, and checked in every later call. An interrupted download is resumed by the next call. You
+    can also put files in the cache yourself.
 
     Parameters
     ----------
     name : str
-        The repository, as ``"UD_English-EWT"``, or the short form in its file names, as ``"en_ewt"``.
+        The repository, such as ``"UD_English-EWT"``, or the prefix of its file names, such as ``"en_ewt"``.
     release : str
         Release of Universal Dependencies.
     code : str, optional
-        Code of the language in file names, for a language that treewright does not know.
+        Language code in file names, for a language that treewright does not know.
     base_url : str, optional
-        Address of the repositories, if not GitHub's. That of a file is ``BASE/REPOSITORY/rRELEASE/FILE``.
+        Base URL of the repositories (default: GitHub). A file is at ``BASE/REPOSITORY/rRELEASE/FILE``.
     cache : path, optional
-        Folder for the treebanks, in place of the user's cache.
+        Folder for the treebanks (default: the user's cache).
     sha256 : mapping of str to str, optional
-        File names and the digests that these files must have.
+        Required SHA-256 digests by file name.
     timeout : float
-        Seconds without an answer after which the server counts as unreachable.
+        Seconds to wait for an answer of the server.
 
     Returns
     -------
@@ -127,10 +140,15 @@ def fetch_treebank(
     Raises
     ------
     InputError
-        For a name, release, code, address or digest that cannot be one.
+        If the name, release, code, URL or a digest is invalid.
     FetchError
-        When the treebank is unknown, the server cannot be reached, or a file is not what was recorded
-        or demanded.
+        If the treebank is unknown, the server cannot be reached, or a file does not have the recorded or
+        required digest.
+
+    See Also
+    --------
+    read_conllu : Reads the files.
+    make_treebank : Generates a treebank without a download.
 
     Examples
     --------
@@ -141,7 +159,7 @@ def fetch_treebank(
     base_url = BASE_URL if base_url is None else base_url
     if not HTTP_ADDRESS.fullmatch(base_url):
         raise InputError(
-            f"{named('base_url')} is {quote(base_url)}; expected an address in http:// or https://"
+            f"{named('base_url')} is {quote(base_url)}; expected a URL that starts with http:// or https://"
         )
     repository, stem = resolve_name(name, code)
     root = cache_folder("treebanks") if cache is None else Path(cache)
@@ -161,7 +179,7 @@ def fetch_treebank(
 
 @dataclass(frozen=True)
 class _Source:
-    """Where the files of one treebank come from and go to, and what is asked of them."""
+    """Source, destination and required digests of the files of a treebank."""
 
     repository: str
     stem: str
@@ -180,7 +198,7 @@ class _Source:
 
 @dataclass
 class _Record:
-    """What is known of a treebank's files: digests by name, and addresses with nothing behind them."""
+    """Record of a treebank's files: digests by name, and URLs that do not exist."""
 
     path: Path
     sha256: dict[str, str]
@@ -195,8 +213,8 @@ class _Record:
         except FileNotFoundError:
             return cls(path, {}, [])
         except (ValueError, KeyError, TypeError):
-            remedy = "delete it to have the files recorded anew"
-            raise FetchError(f"{path}: not a record of digests; {remedy}") from None
+            remedy = "delete it to record the files again"
+            raise FetchError(f"{path}: not a valid record of digests; {remedy}") from None
 
     def write(self) -> None:
         with open_target(self.path) as stream:
@@ -205,11 +223,11 @@ class _Record:
 
 
 class _InterruptedTransferError(Exception):
-    """The transfer of a file broke off; trying again may help."""
+    """The transfer of a file was interrupted; a retry may help."""
 
 
 def _check_demanded(sha256: Mapping[str, str], repository: str, stem: str) -> dict[str, str]:
-    """Return the demanded digests in small letters; a misspelt name would demand nothing."""
+    """Return the required digests in lower case; raise `InputError` for unknown file names."""
     names = [f"{stem}-{part}.conllu" for part in PARTS]
     names += train_pieces(repository, names[0])
     demanded = {name: digest.lower() for name, digest in sha256.items()}
@@ -222,7 +240,7 @@ def _check_demanded(sha256: Mapping[str, str], repository: str, stem: str) -> di
 
 
 def _is_settled(source: _Source) -> bool:
-    """Tell whether nothing needs to be written, so that a read-only cache will do."""
+    """Return whether all files are cached, so that the cache may be read-only."""
     record = _Record.read(source.folder)
     return all(
         (name in record.sha256 and (source.folder / name).exists()) or source.url(name) in record.absent
@@ -232,18 +250,18 @@ def _is_settled(source: _Source) -> bool:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep all other processes and threads that ask for it from writing to `folder`."""
+    """Lock `folder` against writing by other processes and threads."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        logger.info("waiting for another process to fetch %s", folder)
+        logger.info("waiting for another process to download %s", folder)
         lock.acquire(poll_interval=LOCK_PAUSE)
     except OSError as error:
         if error.errno not in LOCKS_UNSUPPORTED:
             raise
-        logger.warning("%s cannot be locked (%s); fetch it in one process at a time", folder, error)
+        logger.warning("%s cannot be locked (%s); download it in one process at a time", folder, error)
     try:
         yield
     finally:
@@ -256,23 +274,23 @@ def _provide_parts(source: _Source) -> TreebankFiles:
     urls = [source.url(name) for name, path in zip(source.names, files, strict=True) if path is None]
     if len(urls) == len(PARTS):
         raise FetchError(
-            f"{urls[0]}: not found, nor the other parts; no treebank {source.repository} in this release "
-            f"at this address{suggest_names(source.repository)}"
+            f"{urls[0]}: not found, nor the other files; this release has no treebank "
+            f"{source.repository} at this address{suggest_names(source.repository)}"
         )
     if unrecorded := [url for url in urls if url not in record.absent]:
         if files.dev and not files.train:
-            logger.warning("%s: not found; it may be kept in several files of other names", urls[0])
+            logger.warning("%s: not found; it may be split into several files with other names", urls[0])
         record.absent += unrecorded
         record.write()
     return files
 
 
 def _provide(source: _Source, record: _Record, name: str) -> Path | None:
-    """Return a checked file, fetched if need be, or None if the treebank does not have it."""
+    """Return a checked file, downloaded if necessary; None if the treebank does not have it."""
     path = source.folder / name
     if path.exists():
         digest = _digest(path)
-        _check_digest(source, record, name, digest, f"{path}", "delete the file to fetch it anew")
+        _check_digest(source, record, name, digest, f"{path}", "delete the file to download it again")
         _remember(record, name, digest)
         return path
     url = source.url(name)
@@ -284,7 +302,7 @@ def _provide(source: _Source, record: _Record, name: str) -> Path | None:
 
 
 def _download(source: _Source, record: _Record, name: str) -> bool:
-    """Fetch one file into its place; return whether the server has it."""
+    """Download a file to the cache; return whether the server has it."""
     part = source.folder / f"{name}.part"
     if not _fill_part(source, name, part):
         return False
@@ -294,7 +312,7 @@ def _download(source: _Source, record: _Record, name: str) -> bool:
 
 
 def _join(source: _Source, record: _Record, name: str) -> bool:
-    """Make one file of the pieces that the server keeps instead; return whether it has them all."""
+    """Download the pieces of a file and join them; return whether the server has all of them."""
     names = train_pieces(source.repository, name)
     pieces = [path for each in names if (path := _provide(source, record, each))]
     if not pieces or len(pieces) < len(names):
@@ -311,9 +329,9 @@ def _join(source: _Source, record: _Record, name: str) -> bool:
 
 
 def _put_in_place(source: _Source, record: _Record, name: str, part: Path) -> None:
-    """Give a whole file its name and record it, or remove it if its digest is wrong."""
+    """Rename and record a complete file, or remove it if its digest is wrong."""
     digest = _digest(part)
-    remedy = f"the file was not kept; delete {record.path} to accept what the server has now"
+    remedy = f"the file was deleted; delete {record.path} to accept the server's new version"
     try:
         _check_digest(source, record, name, digest, source.url(name), remedy)
     except FetchError:
@@ -331,9 +349,9 @@ def _digest(path: Path) -> str:
 def _check_digest(source: _Source, record: _Record, name: str, digest: str, place: str, remedy: str) -> None:
     demanded, recorded = source.demanded.get(name, digest), record.sha256.get(name, digest)
     if digest != demanded:
-        raise FetchError(f"{place}: SHA-256 is {digest}; expected {demanded} as demanded")
+        raise FetchError(f"{place}: SHA-256 is {digest}; expected {demanded}, as required")
     if digest != recorded:
-        raise FetchError(f"{place}: SHA-256 is {digest}; expected {recorded} as recorded; {remedy}")
+        raise FetchError(f"{place}: SHA-256 is {digest}; expected {recorded}, as recorded; {remedy}")
 
 
 def _remember(record: _Record, name: str, digest: str) -> None:
@@ -343,11 +361,11 @@ def _remember(record: _Record, name: str, digest: str) -> None:
 
 
 def _fill_part(source: _Source, name: str, part: Path) -> bool:
-    """Bring a partial file to its full length, trying again after breaks; False if there is no such file."""
+    """Complete a partial file, with retries after interruptions; return False if there is no such file."""
     reason = ""
     for attempt in range(ATTEMPTS):
         if attempt:
-            logger.info("%s: %s; trying again", source.url(name), reason)
+            logger.info("%s: %s; retrying", source.url(name), reason)
             time.sleep(RETRY_PAUSE * 2 ** (attempt - 1))
         try:
             return _request_rest(source, name, part)
@@ -357,13 +375,15 @@ def _fill_part(source: _Source, name: str, part: Path) -> bool:
 
 
 def _unreachable(source: _Source, name: str, reason: str) -> FetchError:
-    resume = "call again to resume, " if _resuming_headers(source.folder / f"{name}.part") else ""
-    remedy = f"check the connection, {resume}or put the file at {source.folder / name} yourself"
+    resume = (
+        "call again to resume the download, " if _resuming_headers(source.folder / f"{name}.part") else ""
+    )
+    remedy = f"check the connection, {resume}or save the file as {source.folder / name} yourself"
     return FetchError(f"{source.url(name)}: {reason}; {remedy}{suggest_names(source.repository)}")
 
 
 def _request_rest(source: _Source, name: str, part: Path) -> bool:
-    """Ask for what is missing of a partial file and add it; False if there is no such file."""
+    """Request the missing rest of a partial file and append it; return False if there is no such file."""
     url = source.url(name)
     headers = {"User-Agent": f"treewright/{__version__}", **_resuming_headers(part)}
     logger.info("fetching %s", url)
@@ -381,7 +401,7 @@ def _request_rest(source: _Source, name: str, part: Path) -> bool:
 
 
 class _SafeRedirects(HTTPRedirectHandler):
-    """Follows redirects to the same scheme or from http to https, and no others."""
+    """Follows redirects only to the same scheme, or from http to https."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -392,10 +412,10 @@ class _SafeRedirects(HTTPRedirectHandler):
 
 
 def _resuming_headers(part: Path) -> dict[str, str]:
-    """Ask for the rest of `part`, or for the whole file if that is no longer the same."""
+    """Return headers that request the rest of `part`, or the whole file if it has changed."""
     size = part.stat().st_size if part.exists() else 0
     tag = _tag_path(part).read_text("utf-8", "replace") if size and _tag_path(part).exists() else ""
-    # A weak tag does not promise the same bytes; without a strong one the file is fetched from its start.
+    # A weak ETag does not guarantee the same bytes; without a strong one, restart the download.
     return {"Range": f"bytes={size}-", "If-Range": tag} if STRONG_TAG.fullmatch(tag) else {}
 
 
@@ -404,25 +424,25 @@ def _tag_path(part: Path) -> Path:
 
 
 def _handle_status(source: _Source, name: str, part: Path, error: HTTPError) -> bool:
-    """Tell an absent file (False) from a failure that may pass and from one that will not."""
+    """Return False if the file does not exist; raise an error for a temporary or a permanent failure."""
     reason = f"HTTP {error.code} {error.reason}"
     if error.code in ABSENT_STATUSES:
         return False
     if error.code == 416:
-        part.unlink(missing_ok=True)  # what is there is not a beginning of the file
+        part.unlink(missing_ok=True)  # it is not a prefix of the file
     elif error.code not in TRANSIENT_STATUSES:
         raise _unreachable(source, name, reason) from None
     raise _InterruptedTransferError(reason)
 
 
 def _receive(source: _Source, name: str, part: Path, response: HTTPResponse) -> None:
-    """Write a response to the end of `part`, or in its place if the server sends the whole file."""
+    """Append a response to `part`, or replace it if the server sends the whole file."""
     if response.status not in (200, 206) or response.headers.get_content_type() == "text/html":
         found = f"HTTP {response.status} with {response.headers.get_content_type()}"
         raise FetchError(f"{source.url(name)}: {found}; expected a CoNLL-U file; check {named('base_url')}")
     done, total = _extent(part, response)
     with _open_part(part, "ab" if done else "wb") as stream:
-        if not done:  # only now, since a new tag must never stand beside old bytes
+        if not done:  # only now, since a new ETag must never be beside old bytes
             _tag_path(part).write_text(response.headers.get("ETag", ""), "utf-8")
         with task(f"fetching {name}", total=total, unit="bytes", before=done) as counted:
             for data in _chunks(response):
@@ -430,11 +450,11 @@ def _receive(source: _Source, name: str, part: Path, response: HTTPResponse) -> 
                 done += len(data)
                 counted.advance(len(data))
     if total is not None and done < total:
-        raise _InterruptedTransferError(f"the connection broke after {done} of {total} bytes")
+        raise _InterruptedTransferError(f"the connection was lost after {done} of {total} bytes")
 
 
 def _extent(part: Path, response: HTTPResponse) -> tuple[int, int | None]:
-    """Return where a response begins in the file and how long the file is, if the server tells."""
+    """Return the offset of a response in the file, and the length of the file if the server sends it."""
     if response.status == 200:
         length = response.headers.get("Content-Length", "")
         return 0, int(length) if length.isdecimal() else None
@@ -442,12 +462,12 @@ def _extent(part: Path, response: HTTPResponse) -> tuple[int, int | None]:
     begin = part.stat().st_size if part.exists() else 0
     if not matched or int(matched[1]) != begin:
         part.unlink(missing_ok=True)
-        raise _InterruptedTransferError("the server sent another range than was asked for")
+        raise _InterruptedTransferError("the server sent another range than requested")
     return begin, None if matched[2] == "*" else int(matched[2])
 
 
 def _chunks(response: HTTPResponse) -> Iterator[bytes]:
-    """Yield the body as it arrives, so that nothing received is lost at a break."""
+    """Yield the body as it arrives, so that nothing received is lost by an interruption."""
     while True:
         try:
             data = response.read1(CHUNK_SIZE)
@@ -460,7 +480,7 @@ def _chunks(response: HTTPResponse) -> Iterator[bytes]:
 
 @contextmanager
 def _open_part(part: Path, mode: str) -> Iterator[BinaryIO]:
-    """Open a file for writing that is on the disk at the end; name it in errors, as a full disk does not."""
+    """Open a file for writing and sync it at the end; add its name to errors of a full disk."""
     try:
         with cast(BinaryIO, open(part, mode)) as stream:
             yield stream
@@ -472,9 +492,9 @@ def _open_part(part: Path, mode: str) -> Iterator[BinaryIO]:
 
 
 def _reason(error: BaseException) -> str:
-    """Say in a few words what went wrong with a connection."""
+    """Describe a connection error briefly."""
     if isinstance(error, URLError) and isinstance(error.reason, BaseException):
         error = error.reason
     if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return "timed out"
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,7 +1,7 @@
-"""Labelled samples as text, a line each.
+"""Readers and writers of labelled samples, one per line.
 
-Sparse binary ones are a label and its features, as SVM-light writes them; trees and vectors stand between the
-marks of SVM-light-TK.
+Sparse binary samples are in svmlight format: a label and its features. Trees and vectors are in the format of
+SVM-light-TK.
 """
 
 import re
@@ -19,7 +19,7 @@ from treewright.data.consttree import ConstTree, escape
 from treewright.data.files import Source, Target, numbered_lines, open_target, source_name
 from treewright.errors import FormatError, InputError, quote
 
-REMEDY = "0 or 1 (turn other values into features of their own)"
+REMEDY = "0 or 1 (binarize other values first)"
 
 Label: TypeAlias = int | float | str
 BEFORE_TREE, AFTER_TREES, BETWEEN_VECTORS, AFTER_VECTORS = MARKS = ("|BT|", "|ET|", "|BV|", "|EV|")
@@ -33,16 +33,26 @@ MAX_INDEX = 2**31 - 2
 
 
 class Samples(NamedTuple):
-    """Labelled samples.
+    """Labelled sparse binary samples.
 
     Attributes
     ----------
     X : csr_matrix
-        Binary; a column for each feature.
+        Binary matrix, one column per feature.
     y : ndarray of str
         Labels as written.
     names : list of str
         Features as written.
+
+    See Also
+    --------
+    read_svmlight : Reads samples.
+
+    Examples
+    --------
+    >>> import io
+    >>> tw.read_svmlight(io.StringIO("spam word=free")).names
+    ['word=free']
     """
 
     X: csr_matrix
@@ -51,16 +61,42 @@ class Samples(NamedTuple):
 
 
 def read_svmlight(source: Source, *, names: Sequence[str] | None = None) -> Samples:
-    """Read samples such as ``+1 3:1 17:1 # comment``.
+    r"""Read binary samples in svmlight format, such as ``+1 3:1 17:1 # comment``.
 
-    A feature is a number or any name without blanks; ``word=bank:1`` and ``word=bank`` are the same, and a
-    value of 0 is as good as none. ``qid:7`` is ignored. Columns are in the order of numbers, or of names;
-    with `names`, those of other samples, they are these and no others.
+    A feature is a number or a name without spaces; ``word=bank:1`` and ``word=bank`` are the same, and a
+    value of 0 means absent. ``qid:7`` is ignored. Columns are sorted by number or name.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or an open file
+        Plain text or gzip.
+    names : sequence of str, optional
+        Features of other samples, which become the columns in this order; other features are dropped.
+
+    Returns
+    -------
+    Samples
+        Matrix, labels and feature names.
 
     Raises
     ------
     FormatError
-        For a value other than 0 and 1, a feature that is named twice in a line, or a file without samples.
+        If a value is not 0 or 1, a feature occurs twice in a line, or there are no samples.
+
+    See Also
+    --------
+    ConjunctionMiner : Mines conjunctions of such features.
+    read_tree_examples : Reads trees and vectors.
+
+    Examples
+    --------
+    >>> import io
+    >>> samples = tw.read_svmlight(io.StringIO("+1 3:1 17:1\n-1 3:1\n"))
+    >>> samples.X.toarray()
+    array([[1, 1],
+           [1, 0]], dtype=int8)
+    >>> samples.names
+    ['3', '17']
     """
     labels, ids, sizes = [], [], [0]
     known: dict[str, int] = {}
@@ -115,29 +151,60 @@ def _parse_value(value: str, word: str, name: str, number: int) -> bool:
     try:
         found = float(value)
     except ValueError:
-        raise FormatError(name, number, f"{quote(word)} with a value that is no number", REMEDY) from None
+        raise FormatError(name, number, f"{quote(word)} with a value that is not a number", REMEDY) from None
     if found not in (0, 1):
         raise FormatError(name, number, f"{quote(word)}", f"the value {REMEDY}")
     return found == 1
 
 
 class SparseVector(NamedTuple):
-    """The numbers of a vector that are not 0, by their places from 1."""
+    """The non-zero values of a vector, by index from 1.
+
+    Attributes
+    ----------
+    indices : ndarray of int64
+        Indices from 1, in increasing order.
+    values : ndarray of float64
+        The values.
+
+    See Also
+    --------
+    TreeExample : An example with trees and vectors.
+    stack_vectors : Makes a matrix of vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> vector = tw.SparseVector(np.array([1, 7]), np.array([0.5, 1.0]))
+    >>> tw.stack_vectors([vector]).shape
+    (1, 7)
+    """
 
     indices: npt.NDArray[np.int64]
     values: npt.NDArray[np.float64]
 
 
 class TreeExample(NamedTuple):
-    """A labelled example of trees and vectors.
+    """A labelled example of trees and vectors, as in SVM-light-TK.
 
     Attributes
     ----------
     label : int, float or str
-        A number where it is written as one.
+        The label; a number if it is written as one.
     trees : tuple of ConstTree or None
-        None is an empty tree.
+        The trees; None is an empty tree.
     vectors : tuple of SparseVector
+        The feature vectors.
+
+    See Also
+    --------
+    read_tree_examples : Reads examples.
+
+    Examples
+    --------
+    >>> tree = tw.ConstTree.parse("(S (N a))")
+    >>> tw.TreeExample("+1", (tree,), ()).trees[0].label
+    'S'
     """
 
     label: Label
@@ -146,24 +213,41 @@ class TreeExample(NamedTuple):
 
 
 def iter_tree_examples(source: Source) -> Iterator[TreeExample]:
-    """Stream examples such as ``+1 |BT| (S (N a)) |BT| (S (N b)) |ET| 1:0.5 7:1 |BV| 2:1 |EV|``.
+    r"""Iterate over the examples of a file in SVM-light-TK format.
 
-    A label comes first, then trees, then vectors; either may be missing. ``|BT|`` stands before each tree and
-    ``|ET|`` after the last, with nothing between two marks for an empty tree. Vectors begin right after
-    ``|ET|``, ``|BV|`` stands between them, and ``|EV|`` may stand after the last; as in SVM-light-TK, a
-    ``|BV|`` without numbers before it ends an empty vector. Labels of nodes stay as they are written; a leaf
-    may stand in brackets of its own. ``qid:7`` is ignored, and so is whatever follows a word that begins
-    with ``#`` outside trees.
+    An example is ``+1 |BT| (S (N a)) |BT| (S (N b)) |ET| 1:0.5 7:1 |BV| 2:1 |EV|``: a label, then trees, then
+    vectors; either may be missing. ``|BT|`` precedes each tree, and ``|ET|`` follows the last; an empty tree
+    has nothing between two marks. Vectors follow ``|ET|``, are separated by ``|BV|``, and may end with
+    ``|EV|``. As in SVM-light-TK, a ``|BV|`` without numbers before it ends an empty vector. Node labels are
+    kept as written; a leaf may have its own brackets. ``qid:7`` is ignored, and so is everything after a word
+    that starts with ``#`` outside trees.
 
     Parameters
     ----------
     source : path, "-" for standard input, or an open file
-        Plain or gzip.
+        Plain text or gzip.
+
+    Yields
+    ------
+    TreeExample
+        The next example.
 
     Raises
     ------
     FormatError
-        With file, line, what was found and what was expected.
+        If the file is malformed; gives file, line, value found and value expected.
+
+    See Also
+    --------
+    read_tree_examples : The same as a list.
+    write_tree_examples : The inverse.
+
+    Examples
+    --------
+    >>> import io
+    >>> for example in tw.iter_tree_examples(io.StringIO("+1 |BT| (S (N a)) |ET| 1:0.5\n")):
+    ...     print(example.label, example.trees[0], example.vectors[0].values)
+    1 (S (N a)) [0.5]
     """
     name = source_name(source)
     for number, line in numbered_lines(source):
@@ -176,14 +260,55 @@ def iter_tree_examples(source: Source) -> Iterator[TreeExample]:
 
 
 def read_tree_examples(source: Source) -> list[TreeExample]:
-    """Read all examples of trees and vectors of a file; see `iter_tree_examples`."""
+    r"""Read a file in SVM-light-TK format, which `iter_tree_examples` describes.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or an open file
+        Plain text or gzip.
+
+    Returns
+    -------
+    list of TreeExample
+        All examples of the file.
+
+    See Also
+    --------
+    iter_tree_examples : The same as a stream.
+    write_tree_examples : The inverse.
+
+    Examples
+    --------
+    >>> import io
+    >>> len(tw.read_tree_examples(io.StringIO("+1 |BT| (S (N a)) |ET|\n-1 |BT| (S (N b)) |ET|\n")))
+    2
+    """
     return list(iter_tree_examples(source))
 
 
 def write_tree_examples(examples: Iterable[TreeExample], target: Target) -> None:
-    """Write one example a line; ``"-"`` is standard output, a name in ``.gz`` is compressed.
+    """Write examples in SVM-light-TK format, one per line.
 
-    Round brackets inside labels of nodes become ``-LRB-`` and ``-RRB-``.
+    Round brackets in node labels become ``-LRB-`` and ``-RRB-``.
+
+    Parameters
+    ----------
+    examples : iterable of TreeExample
+        The examples.
+    target : path, "-" for standard output, or an open file
+        A name that ends in ``.gz`` is compressed.
+
+    See Also
+    --------
+    read_tree_examples : The inverse.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> tree = tw.ConstTree.parse("(S (N a))")
+    >>> tw.write_tree_examples([tw.TreeExample(1, (tree,), ())], "examples.dat")
+    >>> print(Path("examples.dat").read_text().strip())
+    1 |BT| (S (N a)) |ET|
     """
     with open_target(target) as stream:
         for number, example in enumerate(examples):
@@ -191,18 +316,31 @@ def write_tree_examples(examples: Iterable[TreeExample], target: Target) -> None
 
 
 def stack_vectors(vectors: Sequence[SparseVector], *, n_columns: int | None = None) -> csr_matrix:
-    """Make vectors the rows of a matrix: what has the place i goes to the column i - 1.
+    r"""Return a matrix with vectors as rows; index i of a vector becomes column i - 1.
 
     Parameters
     ----------
     vectors : sequence of SparseVector
+        The vectors.
     n_columns : int, optional
-        Otherwise as many as are needed. What has its place after the last column is left out, as are
-        features that were unknown when a model was learnt.
+        Number of columns (by default, as many as needed). Values with larger indices are dropped, such as
+        features that do not occur in the training set.
 
     Returns
     -------
     csr_matrix of float, (len(vectors), n_columns)
+        The matrix.
+
+    See Also
+    --------
+    read_tree_examples : Reads vectors.
+
+    Examples
+    --------
+    >>> import io
+    >>> examples = tw.read_tree_examples(io.StringIO("+1 1:0.5 3:1\n"))
+    >>> tw.stack_vectors([example.vectors[0] for example in examples]).toarray()
+    array([[0.5, 0. , 1. ]])
     """
     indptr = np.cumsum([0, *(len(vector.indices) for vector in vectors)])
     places = np.concatenate([np.empty(0, dtype=np.int64), *(vector.indices for vector in vectors)]) - 1
@@ -213,7 +351,7 @@ def stack_vectors(vectors: Sequence[SparseVector], *, n_columns: int | None = No
 
 
 class _LineError(Exception):
-    """Something in a line that is not what it should be."""
+    """A line is malformed."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(found, expected)
@@ -227,7 +365,7 @@ def _parse_example(text: str) -> TreeExample:
     if begin and not COMMENT.search(head):
         body, end, rest = rest.partition(AFTER_TREES)
         if not end:
-            raise _LineError("trees without an end", f"{AFTER_TREES} after the last tree")
+            raise _LineError(f"trees without {AFTER_TREES}", f"{AFTER_TREES} after the last tree")
         trees = [_parse_part(part) for part in body.split(BEFORE_TREE)]
         words = head.split()
     else:
@@ -250,7 +388,7 @@ def _parse_label(word: str) -> Label:
 
 
 def _parse_part(text: str) -> ConstTree | None:
-    """Read the tree between two marks; None if there is none."""
+    """Read the tree between two marks; None if it is empty."""
     if not text.strip():
         return None
     lone = LONE_LABEL.fullmatch(text.strip())
@@ -259,7 +397,7 @@ def _parse_part(text: str) -> ConstTree | None:
     try:
         return parse_tree(LONE_LABEL.sub(r" \1 ", text), functions=True, traces=True, unescape=False)
     except FormatError as error:
-        found = error.found.partition(" that begins in line")[0]  # all of it is in one line
+        found = error.found.partition(" that begins in line")[0]  # an example is one line
         raise _LineError(found, error.expected) from None
 
 
@@ -284,10 +422,10 @@ def _parse_vectors(text: str) -> Iterator[SparseVector]:
 def _parse_pair(word: str, previous: int) -> tuple[int, float]:
     index, _, value = word.partition(":")
     if not INTEGER.fullmatch(index) or not NUMBER.fullmatch(value) or not np.isfinite(float(value)):
-        raise _LineError(quote(word), "a number, a colon and a value, such as 7:0.5")
+        raise _LineError(quote(word), "an index, a colon and a value, such as 7:0.5")
     if not previous < int(index) <= MAX_INDEX:
         after = f" after {previous}" if previous else ""
-        raise _LineError(f"{quote(word)}{after}", f"numbers from 1 to {MAX_INDEX} in increasing order")
+        raise _LineError(f"{quote(word)}{after}", f"indices from 1 to {MAX_INDEX} in increasing order")
     return int(index), float(value)
 
 
@@ -320,17 +458,17 @@ def _format_tree(tree: ConstTree, number: int) -> str:
     text = f"({escape(tree.label)})" if tree.is_leaf else str(tree)
     for mark in MARKS:
         if mark in text:
-            raise InputError(
-                f"example {number}: a node has {mark} in its label; expected labels without marks"
-            )
+            raise InputError(f"example {number}: a node label contains {mark}; expected labels without it")
     return text
 
 
 def _format_vector(vector: SparseVector, number: int) -> str:
     indices, values = np.asarray(vector.indices), np.asarray(vector.values, dtype=np.float64)
     if len(indices) and (indices[0] < 1 or (np.diff(indices) < 1).any()):
-        raise InputError(f"example {number}: the places are {indices}; expected them from 1, increasing")
+        raise InputError(
+            f"example {number}: the indices are {indices}; expected them from 1, in increasing order"
+        )
     if not np.isfinite(values).all():
-        raise InputError(f"example {number}: the values are {values}; expected finite ones")
+        raise InputError(f"example {number}: the values are {values}; expected finite numbers")
     pairs = zip(indices.tolist(), values.tolist(), strict=True)
     return " ".join(f"{index}:{value!r}" for index, value in pairs)

@@ -1,14 +1,14 @@
-"""make_treebank: a seeded treebank with known structure.
+"""make_treebank: a generated treebank with known structure.
 
-Sentences come from a small lexicalised grammar of English (`treewright.data.lexicon`). Its words leave one
-reading, but for six families of planted ambiguities, where one row of words has two structures. Which of
-them is right is decided by two, three or four words together, held together by one, two or three arcs;
-fewer of these words say nothing. Three arcs lie in no single part of a third-order parser (grandparent,
-siblings, grand-siblings, three siblings on one side): they make a sibling whose own child matters, a chain
-of three, or children on both sides of a head.
+Sentences come from a small lexicalised grammar of English (`treewright.data.lexicon`). They are unambiguous,
+except for six families of planted ambiguities, in which one sequence of words has two structures. Two, three
+or four words together determine the correct structure; they are connected by one, two or three arcs. A proper
+subset of these words carries no information. Patterns of three arcs do not fit into a single part of a
+third-order parser (grandparent, siblings, grand-siblings, tri-siblings on one side): they are a sibling with
+its own child, a chain of three arcs, or children on both sides of a head.
 
-The words of a slot are few and of unequal frequency: in 2,000 sentences, the frequent combinations of a
-family are met ten times or so, and about half of all combinations once or never.
+The words of a slot are few and differ in frequency. In 2,000 sentences, frequent combinations of a family
+occur about ten times, and about half of all combinations at most once.
 """
 
 import re
@@ -36,47 +36,85 @@ T = TypeVar("T")
 
 
 class Pattern(NamedTuple):
-    """Words that decide an ambiguity together, and how."""
+    """Words that jointly determine the reading of an ambiguity.
+
+    See Also
+    --------
+    make_treebank : Generates sentences with patterns.
+    PlantedDecision : An occurrence of a pattern.
+
+    Examples
+    --------
+    >>> tw.make_treebank(1).describe().patterns[0].structure
+    'sketch >obj sailor, sketch >obl lantern >case with'
+    """
 
     family: str
+    """Name of the family of ambiguities."""
     order: int
-    """Number of arcs that hold the words together."""
+    """Number of arcs that connect the words."""
     words: tuple[tuple[str, str], ...]
-    """The slots of the deciding words and their lemmas."""
+    """The slots and lemmas of these words."""
     attachment: str
-    """The slot of the right head."""
+    """The slot of the correct head."""
     structure: str
-    """The arcs of the right reading, as in ``spot >obj sailor >nmod lantern``; ``*`` is any word."""
+    """The arcs of the correct reading, such as ``spot >obj sailor >nmod lantern``; ``*`` is any word."""
 
 
 class PlantedDecision(NamedTuple):
-    """One place in a sentence where a pattern decides the head of a word; positions count from 1."""
+    """A word in a sentence whose head is determined by a pattern.
+
+    See Also
+    --------
+    Pattern : The words that determine the head.
+    Treebank : Has the decisions of each sentence.
+
+    Examples
+    --------
+    >>> bank = tw.make_treebank(1)
+    >>> [(decision.position, decision.head) for decision in bank.decisions[0]]
+    [(9, 4), (16, 17)]
+    """
 
     pattern: Pattern
+    """The pattern."""
     position: int
+    """Position of the word, from 1."""
     head: int
-    """The head in the tree."""
+    """The head in the tree, from 1."""
     rival: int
-    """The head in the other reading."""
+    """The head in the other reading, from 1."""
     follows_rule: bool
-    """False where the tree goes against the pattern."""
+    """Whether the head is the one that the pattern requires; False for noise."""
 
 
 class Description(NamedTuple):
-    """What was planted in a treebank; printed, a table of it."""
+    """Summary of the patterns in a treebank; ``print`` shows a table.
+
+    See Also
+    --------
+    Treebank.describe : Makes the summary.
+
+    Examples
+    --------
+    >>> print(str(tw.make_treebank(500).describe()).splitlines()[0])
+    500 sentences, 563 planted decisions, 2% noise
+    """
 
     n_sentences: int
+    """Number of sentences."""
     noise: float
-    """Share of the decisions that go against their pattern."""
+    """Fraction of the decisions that violate their pattern."""
     patterns: tuple[Pattern, ...]
+    """All patterns."""
     counts: tuple[int, ...]
-    """Number of decisions under each pattern in this treebank."""
+    """Number of decisions of each pattern in this treebank."""
 
     def __str__(self) -> str:
         rules: dict[tuple[str, int], list[tuple[int, str]]] = {}
         for count, pattern in zip(self.counts, self.patterns, strict=True):
             rules.setdefault((pattern.family, pattern.order), []).append((count, pattern.structure))
-        share = f"{self.noise:.0%} of them against their rule"
+        share = f"{self.noise:.0%} noise"
         lines = [f"{self.n_sentences:,} sentences, {sum(self.counts):,} planted decisions, {share}", ""]
         lines.append(f"{'family':<22}{'arcs':>4}{'patterns':>10}{'found':>7}{'decisions':>11}  most frequent")
         for (family, order), found in rules.items():
@@ -88,17 +126,27 @@ class Description(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Treebank:
-    """Three views of the same sentences, and the decisions planted in each.
+    """Generated sentences with dependency trees, constituency trees and semantic roles.
 
     Attributes
     ----------
     dependencies : list of DepTree
-        Universal relations, tags and features, Penn tags.
+        Trees with universal relations, tags and features, and Penn tags.
     constituents : list of ConstTree
-        Penn brackets over the same words and Penn tags.
+        Penn brackets with the same words and Penn tags.
     propositions : list of PropSentence
         The roles of every verb; each argument is a constituent.
     decisions : list of list of PlantedDecision
+        The planted ambiguities of each sentence.
+
+    See Also
+    --------
+    make_treebank : Generates a treebank.
+
+    Examples
+    --------
+    >>> tw.make_treebank(100)
+    <Treebank of 100 sentences>
     """
 
     dependencies: list[DepTree]
@@ -113,7 +161,7 @@ class Treebank:
         return f"<Treebank of {len(self):,} sentences>"
 
     def describe(self) -> Description:
-        """List the planted patterns, with how often each one is met here."""
+        """Return all patterns with their number of occurrences."""
         met = Counter(decision.pattern for decisions in self.decisions for decision in decisions)
         patterns = tuple(
             pattern
@@ -124,19 +172,30 @@ class Treebank:
 
 
 def make_treebank(n_sentences: int = 1000, random_state: int = 0, *, crossing: float = 0.0) -> Treebank:
-    """Make a treebank of English-like sentences with known ambiguities.
+    """Generate a treebank of English-like sentences with known ambiguities.
 
-    The grammar is the same for every seed, so that what is learnt from one treebank can be tested on
-    another. The first sentences of a larger treebank are those of a smaller one with the same seed.
+    The grammar is the same for every seed, so that a model trained on one treebank can be tested on another.
+    With the same seed, a larger treebank starts with the sentences of a smaller one.
 
     Parameters
     ----------
     n_sentences : int
+        Number of sentences.
     random_state : int
-        Not negative.
+        Seed of the random number generator; not negative.
     crossing : float
-        Share of sentences with an arc that crosses others, from 0 to 1. These hold a phrase that stands
-        after the verb and belongs to the subject; their constituent trees attach it to the clause.
+        Fraction of sentences with a crossing arc, from 0 to 1. In these, a phrase after the verb modifies the
+        subject; the constituency tree attaches it to the clause.
+
+    Returns
+    -------
+    Treebank
+        The sentences with their annotation.
+
+    See Also
+    --------
+    fetch_treebank : Downloads a UD treebank.
+    make_conjunctions : Generates samples of binary features.
 
     Examples
     --------
@@ -149,7 +208,7 @@ def make_treebank(n_sentences: int = 1000, random_state: int = 0, *, crossing: f
     check_number("crossing", crossing, low=0, high=1)
     random = Random(int(random_state)).random
     bank = Treebank([], [], [], [])
-    for number in track(range(1, n_sentences + 1), "making sentences"):
+    for number in track(range(1, n_sentences + 1), "generating sentences"):
         draft = _Draft(random)
         draft.write("crossing" if random() < crossing else "sentence")
         draft.add_to(bank, number)
@@ -163,9 +222,9 @@ class _Element:
     name: str
     children: "tuple[_Element, ...]"
     words: tuple[LexiconWord, ...]
-    """What a word is drawn from."""
+    """The words to draw from."""
     slot_words: dict[str, LexiconWord]
-    """What a slot takes its word from, by lemma."""
+    """The word of each lemma that a slot may have."""
     slot: str
     mark: str
     relation: str
@@ -180,7 +239,7 @@ _Row: TypeAlias = tuple[_Element, ...]
 
 
 class _Rule(NamedTuple):
-    """The patterns of a rule, each as many times as its frequency asks, and words for its other slots."""
+    """The patterns of a rule, repeated according to their frequencies, and the words of its other slots."""
 
     patterns: tuple[Pattern, ...]
     others: tuple[tuple[str, list[str]], ...]
@@ -194,9 +253,9 @@ class _Ambiguity(NamedTuple):
 
 class _Grammar(NamedTuple):
     symbols: dict[str, tuple[_Row, ...]]
-    """The productions of each symbol, each as many times as its weight says."""
+    """The productions of each symbol, repeated according to their weights."""
     closed_clauses: tuple[_Row, ...]
-    """The productions of a clause that hold no other clause."""
+    """The productions of a clause without an embedded clause."""
     ambiguities: dict[str, _Ambiguity]
 
 
@@ -220,7 +279,7 @@ def _grammar() -> _Grammar:
 
 
 def _weighted(text: str) -> list[tuple[int, str]]:
-    """Cut a text where a number stands alone: a weight and what has this weight."""
+    """Split a text at separate numbers, which are weights, into pairs of a weight and a text."""
     pieces = WEIGHT.split(text.strip())[1:]
     return [(int(weight), piece) for weight, piece in zip(pieces[::2], pieces[1::2], strict=True)]
 
@@ -230,7 +289,7 @@ def _mentions(row: _Row, name: str) -> bool:
 
 
 def _compile(text: str, slot_lemmas: Mapping[str, Sequence[str]]) -> _Row:
-    """Turn a production into elements, given the lemmas that each slot may take."""
+    """Parse a production into elements, given the lemmas that each slot may have."""
     rows: list[list[_Element]] = [[]]
     opened: list[str] = []
     for token in re.findall(r"\([^\s()]+|\)|[^\s()]+", text):
@@ -247,7 +306,7 @@ def _compile(text: str, slot_lemmas: Mapping[str, Sequence[str]]) -> _Row:
 
 def _element(token: str, children: _Row, slot_lemmas: Mapping[str, Sequence[str]]) -> _Element:
     match = ELEMENT.fullmatch(token)
-    assert match, f"{token} is no element of a production"
+    assert match, f"{token} is not an element of a production"
     fields = match.groupdict(default="")
     name, slot, percent = fields.pop("name"), fields["slot"], int(fields.pop("percent") or 100)
     is_word = not children and not slot and name not in lexicon.GRAMMAR and name not in lexicon.FAMILIES
@@ -272,7 +331,7 @@ def _plant(name: str, family: lexicon.Family) -> _Ambiguity:
 
 
 def _patterns(name: str, family: lexicon.Family, deciding: Mapping[str, Sequence[str]]) -> Iterator[Pattern]:
-    """Yield the pattern of every choice of deciding words, as many times as its frequency asks."""
+    """Yield the pattern of every combination of words, repeated according to its frequency."""
     for choice in product(*(enumerate(words) for words in deciding.values())):
         reading = sum(rank for rank, _ in choice) % 2
         words = {slot: lemma for slot, (_, lemma) in zip(deciding, choice, strict=True)}
@@ -284,23 +343,23 @@ def _patterns(name: str, family: lexicon.Family, deciding: Mapping[str, Sequence
 
 class _Phrase(NamedTuple):
     head: int
-    """Position of its head, from 1."""
+    """Position of its head word, from 1."""
     start: int
     end: int
 
 
 class _Scope(NamedTuple):
-    """What the elements of one production share while it is written."""
+    """State shared by the elements of one production during generation."""
 
     lemmas: Mapping[str, str]
-    """The lemma drawn for each slot."""
+    """The lemma of each slot."""
     marks: dict[str, _Phrase]
     waiting: list[tuple[_Element, int]]
-    """The elements that refer to a mark, and where their heads stand."""
+    """The elements that refer to a mark, and the positions of their heads."""
 
 
 class _Draft:
-    """The views of one sentence while it is written from left to right."""
+    """The annotation of one sentence while it is generated from left to right."""
 
     def __init__(self, random: Callable[[], float]) -> None:
         self.random = random
@@ -315,7 +374,7 @@ class _Draft:
         self.n_open_clauses = 0
 
     def write(self, symbol: str) -> int:
-        """Write an expansion of `symbol` and return the position of its head."""
+        """Generate an expansion of `symbol` and return the position of its head."""
         if symbol in self.grammar.ambiguities:
             return self._write_ambiguity(self.grammar.ambiguities[symbol])
         if symbol != "clause":
@@ -328,7 +387,7 @@ class _Draft:
         return head
 
     def add_to(self, bank: Treebank, number: int) -> None:
-        """Put the finished sentence into `bank`."""
+        """Add the finished sentence to `bank`."""
         self._capitalize()
         forms, lemmas, upos, xpos, feats, _ = map(list, zip(*self.words, strict=True))
         text, misc = _typeset(forms)
@@ -395,7 +454,7 @@ class _Draft:
         return top
 
     def _write_row(self, row: _Row, scope: _Scope) -> int:
-        """Write elements side by side, make all of them depend on the head and return its position."""
+        """Generate elements from left to right, attach them to their head, and return its position."""
         head = 0
         dependents: list[tuple[_Element, _Phrase]] = []
         for element in row:
@@ -454,7 +513,7 @@ class _Draft:
 
 
 def _typeset(forms: list[str]) -> tuple[str, list[str]]:
-    """Return the sentence as one would print it and the column that says where no space follows."""
+    """Return the sentence as text, and the MISC column with ``SpaceAfter=No``."""
     glued = [form in UNSPACED for form in forms[1:]]
     text = forms[0] + "".join(
         form if is_glued else f" {form}" for form, is_glued in zip(forms[1:], glued, strict=True)

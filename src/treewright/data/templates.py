@@ -1,12 +1,12 @@
-"""Feature templates: one language for the features of arcs, words, trees and arguments.
+"""Feature templates: one syntax for features of arcs, words, trees and arguments.
 
 A template is a line of atoms; its feature is the conjunction of their values. An atom is
-``ROLE[OFFSET].ATTRIBUTE``: a word by its role, perhaps a neighbour of it in the sentence, and what is asked
-of it. ``h.word m-1.tag`` is the form of the head with the tag of the word before the modifier. A line that
-ends in ``*`` includes the binned distance. Blank lines are ignored.
+``ROLE[OFFSET].ATTRIBUTE``: the role of a word, an optional offset to a neighbour of it in the sentence, and
+an attribute. ``h.word m-1.tag`` is the form of the head and the tag of the word before the modifier. A line
+that ends in ``*`` also includes the binned distance. Blank lines are ignored.
 
-Each set of features declares its roles and attributes as a `TemplateLanguage`. Where all features are about
-one thing, there are no roles and atoms are attributes alone, as in ``predicate path``.
+Each set of features declares its roles and attributes as a `TemplateLanguage`. If all
+features describe one object, there are no roles, and an atom is an attribute only, as in ``predicate path``.
 
 ========================================  ===========================================================
 module                                    features of
@@ -32,7 +32,7 @@ ATOM = re.compile(r"(?:([a-z]+)([+-][1-9])?\.)?(\w+)")
 
 
 class Atom(NamedTuple):
-    """An attribute of the word at an offset from that of a role; the role is empty where there are none."""
+    """An attribute of the word at an offset from the word of a role; the role is empty if there are none."""
 
     role: str
     offset: int
@@ -44,7 +44,7 @@ class Atom(NamedTuple):
 
 
 class Template(NamedTuple):
-    """The atoms of a line, and whether the distance is part of it."""
+    """The atoms of a line, and whether it includes the distance."""
 
     atoms: tuple[Atom, ...]
     with_distance: bool = False
@@ -60,21 +60,22 @@ class Template(NamedTuple):
 
 @dataclass(frozen=True)
 class TemplateLanguage:
-    """What the templates of a set of features may name.
+    """The roles and attributes that templates may use.
 
     Parameters
     ----------
     attributes : collection of str
+        Names of attributes.
     roles : collection of str
-        The words that features are about; none if there is only one.
+        Roles of the words that features describe; empty if there is only one.
     max_offset : int
-        How far neighbours may be away, up to 9.
+        Maximum distance of neighbours, up to 9.
     max_atoms : int, optional
-        How many atoms a line may have.
+        Maximum number of atoms in a line.
     has_distance : bool
         Whether a line may end in ``*``.
     sets : mapping of str to str
-        Templates that can be asked for by a name.
+        Named sets of templates.
 
     Examples
     --------
@@ -94,7 +95,7 @@ class TemplateLanguage:
     sets: Mapping[str, str] = field(default_factory=dict)
 
     def parse(self, text: str) -> list[Template]:
-        """Return the templates of lines, or of a set by its name."""
+        """Parse lines of templates, or return a named set."""
         templates = []
         for line in filter(None, map(str.strip, self.sets.get(text, text).splitlines())):
             words = line.split()
@@ -124,7 +125,7 @@ class TemplateLanguage:
     def _expected(self) -> str:
         names = ", ".join(self.attributes)
         if not self.roles:
-            return f"{', '.join(self.sets)} or lines of {names}" if self.sets else f"some of {names}"
+            return f"{', '.join(self.sets)} or lines of {names}" if self.sets else f"one or more of {names}"
         form = "ROLE[OFFSET].ATTRIBUTE" if self.max_offset else "ROLE.ATTRIBUTE"
         offset = f" an offset from -{self.max_offset} to +{self.max_offset}," if self.max_offset else ""
         return f"{form} with a role of {', '.join(self.roles)},{offset} an attribute of {names}"

@@ -1,7 +1,8 @@
-"""Temporary files beside what they become: whoever writes one holds a lock on it, so that others are stale.
+"""Temporary files beside their targets, with locks that reveal stale ones.
 
-A process that is killed leaves its temporary files behind. The next one that writes to the same target
-removes them: it knows them by their names, and by their locks that nobody is writing to them.
+A process holds a lock on each temporary file that it writes. A process that is killed leaves its temporary
+files behind. The next process that writes to the same target removes them: they have the name of a temporary
+file, and no lock.
 """
 
 import os
@@ -20,10 +21,10 @@ PREFIX = ".treewright-"
 
 @contextmanager
 def temporary_file(place: Path, *, mode: int = 0o600) -> Iterator[tuple[int, str]]:
-    """Make a temporary file that may become `place`; give its descriptor, which the caller closes, and name.
+    """Make a temporary file that may be renamed to `place`; yield its descriptor and name.
 
-    The file has the permissions `mode` less those of the umask. Files that dead processes have left for the
-    same place are removed first, and this one if an error is raised.
+    The caller closes the descriptor. The file has the permissions `mode` without those masked by the umask.
+    Stale files of the same target are removed first. If an error is raised, the file is removed.
     """
     prefix = f"{PREFIX}{zlib.crc32(os.fsencode(place.name)):08x}-"
     remove_stale(place.parent, prefix)
@@ -42,15 +43,15 @@ def _make(prefix: str, folder: Path, mode: int) -> tuple[int, str]:
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
         try:
             _lock(descriptor, wait=True)
-        except OSError:  # without locks nobody can tell what is stale, so nobody removes it
+        except OSError:  # without locks, stale files cannot be recognised and are not removed
             return descriptor, name
         if os.path.exists(name):
             return descriptor, name
-        os.close(descriptor)  # somebody took it for a stale one before it was locked
+        os.close(descriptor)  # another process removed it as stale before it was locked
 
 
 def remove_stale(folder: Path, prefix: str = PREFIX) -> None:
-    """Remove temporary files in a folder that nobody is writing to."""
+    """Remove stale temporary files from a folder."""
     with suppress(OSError):
         names = [entry.path for entry in os.scandir(folder) if entry.name.startswith(prefix)]
         for name in names:
@@ -60,7 +61,7 @@ def remove_stale(folder: Path, prefix: str = PREFIX) -> None:
 
 def _remove_unlocked(name: str) -> None:
     if sys.platform == "win32":
-        os.unlink(name)  # which fails while somebody has it open
+        os.unlink(name)  # fails while a process has it open
         return
     descriptor = os.open(name, os.O_RDWR)
     try:
@@ -73,11 +74,11 @@ def _remove_unlocked(name: str) -> None:
 if sys.platform == "win32":
 
     def _lock(descriptor: int, *, wait: bool) -> None:
-        """Do nothing: what is open cannot be removed anyway."""
+        """Do nothing: an open file cannot be removed on this system."""
 
     @contextmanager
     def _kept_locked(descriptor: int) -> Iterator[None]:
-        """Do nothing: what is open could not be renamed."""
+        """Do nothing: an open file cannot be renamed on this system."""
         yield
 else:
     import fcntl
@@ -88,7 +89,7 @@ else:
 
     @contextmanager
     def _kept_locked(descriptor: int) -> Iterator[None]:
-        """Keep a lock until the end of the block, also when the file is closed before."""
+        """Keep a lock until the end of the block, even if the file is closed before."""
         other = os.dup(descriptor)
         try:
             yield

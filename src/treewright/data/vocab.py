@@ -1,4 +1,4 @@
-"""Strings and their ids."""
+"""Vocabulary: strings and their ids."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -6,25 +6,30 @@ import numpy as np
 import numpy.typing as npt
 
 UNKNOWN = 0
-"""The id of every string that is not in a vocabulary."""
+"""The id of unknown strings."""
 
 
 class Vocabulary:
-    """A fixed set of strings, numbered from 1; all others are 0.
+    """A fixed set of strings with ids from 1; unknown strings have id 0.
 
     Parameters
     ----------
     strings : sequence of str
-        Distinct; the first has id 1.
+        Distinct strings; the first has id 1.
+
+    Attributes
+    ----------
+    numbers : dict of str to int
+        The id of each string.
     """
 
     def __init__(self, strings: Sequence[str]) -> None:
         self.strings = list(strings)
-        self._ids = {string: number for number, string in enumerate(self.strings, start=1)}
+        self.numbers = {string: number for number, string in enumerate(self.strings, start=1)}
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], *, min_count: int = 1) -> "Vocabulary":
-        """Number the strings that occur at least `min_count` times, the most frequent first."""
+        """Make a vocabulary of the strings with at least `min_count` occurrences, most frequent first."""
         kept = [string for string, count in counts.items() if count >= min_count]
         return cls(sorted(kept, key=lambda string: (-counts[string], string)))
 
@@ -32,16 +37,16 @@ class Vocabulary:
         return len(self.strings) + 1
 
     def __contains__(self, string: str) -> bool:
-        return string in self._ids
+        return string in self.numbers
 
     def __getitem__(self, number: int) -> str:
         """Return the string with id `number`."""
         return self.strings[number - 1]
 
     def id(self, string: str) -> int:
-        """Return the id of `string`, 0 if it is unknown."""
-        return self._ids.get(string, UNKNOWN)
+        """Return the id of `string`; 0 if it is unknown."""
+        return self.numbers.get(string, UNKNOWN)
 
     def ids(self, strings: Iterable[str]) -> npt.NDArray[np.int32]:
-        """Return the ids of `strings`, 0 for each that is unknown."""
-        return np.array([self._ids.get(string, UNKNOWN) for string in strings], dtype=np.int32)
+        """Return the ids of `strings`; 0 for unknown ones."""
+        return np.array([self.numbers.get(string, UNKNOWN) for string in strings], dtype=np.int32)

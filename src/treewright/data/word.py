@@ -1,4 +1,4 @@
-"""Word: one word of a `DepTree`, with the words around it."""
+"""Word: a word of a `DepTree`, with access to its head and children."""
 
 from typing import TYPE_CHECKING
 
@@ -11,16 +11,21 @@ NO_SPACE = "SpaceAfter=No"
 
 
 class Word:
-    """One word of a sentence, as ``tree[i]`` gives it.
+    """A word of a sentence, ``tree[i]``.
 
-    A word is a view: it knows its tree and its position, and looks everything else up there. Words are equal
-    if they are the same word of the same tree object; words of two trees are never equal.
+    A word is a view: it stores its tree and its position, and looks up everything else. Two words are equal
+    if they have the same position in the same tree object; words of two trees are never equal.
 
     Parameters
     ----------
     tree : DepTree
+        The sentence.
     index : int
         Position in the sentence, from 0.
+
+    See Also
+    --------
+    DepTree : The sentence.
 
     Examples
     --------
@@ -46,7 +51,7 @@ class Word:
 
     @property
     def form(self) -> str:
-        """The word as it is written."""
+        """The word form."""
         return self.tree.words[self.index]
 
     @property
@@ -61,12 +66,12 @@ class Word:
 
     @property
     def xpos(self) -> str:
-        """The part of speech in the treebank's own tag set, ``"_"`` if unknown."""
+        """The language-specific part of speech, ``"_"`` if unknown."""
         return self.tree.xpos[self.index]
 
     @property
     def feats(self) -> str:
-        """The morphological features as the column has them: ``"Case=Nom|Number=Sing"``."""
+        """The morphological features as in the column: ``"Case=Nom|Number=Sing"``."""
         return self.tree.feats[self.index]
 
     @property
@@ -81,20 +86,20 @@ class Word:
 
     @property
     def deps(self) -> str:
-        """The enhanced dependencies as the column has them."""
+        """The enhanced dependencies as in the column DEPS."""
         return self.tree.deps[self.index]
 
     @property
     def misc(self) -> str:
-        """The last column as it stands."""
+        """The column MISC."""
         return self.tree.misc[self.index]
 
     @property
     def space_after(self) -> bool:
         """Whether a space follows the word in the text.
 
-        Not if MISC has ``SpaceAfter=No``. Inside a multiword token no space follows; after its last word, the
-        MISC of the token decides.
+        It is False if MISC contains ``SpaceAfter=No``, and inside a multiword token. After the last word of a
+        multiword token, the MISC of the token decides.
         """
         for token in self.tree.multiword_tokens():
             if token.start <= self.index < token.end:
@@ -108,23 +113,23 @@ class Word:
 
     @property
     def head(self) -> "Word | None":
-        """The head; None for a root, and where the head is unknown."""
+        """The head; None for a root or an unknown head."""
         head = int(self.tree.heads[self.index])
         return Word(self.tree, head - 1) if head > 0 else None
 
     @property
     def children(self) -> list["Word"]:
-        """The words whose head this is, from left to right."""
+        """The words whose head is this word, from left to right."""
         return [Word(self.tree, at) for at in np.flatnonzero(self.tree.heads == self.id).tolist()]
 
     @property
     def left_children(self) -> list["Word"]:
-        """The children that stand before the word."""
+        """The children before the word."""
         return [child for child in self.children if child.index < self.index]
 
     @property
     def right_children(self) -> list["Word"]:
-        """The children that stand after the word."""
+        """The children after the word."""
         return [child for child in self.children if child.index > self.index]
 
     @property
@@ -139,12 +144,12 @@ class Word:
 
     @property
     def subtree(self) -> list["Word"]:
-        """The word and all words under it, in the order of the sentence."""
+        """The word and all its descendants, in sentence order."""
         below: dict[int, list[int]] = {}
         for at, head in enumerate(self.tree.heads.tolist()):
             below.setdefault(head - 1, []).append(at)
         found = [self.index]
-        for at in found:  # which grows meanwhile
+        for at in found:  # grows during the loop
             found.extend(below.get(at, []))
         return [Word(self.tree, at) for at in sorted(found)]
 
@@ -164,6 +169,6 @@ class Word:
 
 
 def _read_pairs(column: str) -> dict[str, str]:
-    """Read ``name=value`` pairs between bars; what has no value is left out."""
+    """Read ``name=value`` pairs separated by bars; entries without a value are ignored."""
     pairs = (item.split("=", 1) for item in column.split("|") if "=" in item)
     return dict(pair for pair in pairs)

@@ -1,1 +1,1 @@
-"""Pictures of trees: layout, SVG, PNG, terminal."""
+"""Drawings of trees: layout, SVG, PNG and text."""

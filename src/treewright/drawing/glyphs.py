@@ -1,4 +1,4 @@
-"""What a word looks like: characters that can be shown, and how wide they are."""
+"""Printable characters of a word, and their widths."""
 
 import unicodedata
 from functools import lru_cache
@@ -6,15 +6,15 @@ from functools import lru_cache
 REPLACEMENT = "\ufffd"
 NARROW, WIDE = frozenset("iljftrI.,:;'`|!()[]{}/\\-\" "), frozenset("mwMW@%&—…")
 EMS = {"narrow": 0.36, "wide": 0.92, "capital": 0.7, "full": 1.04, "other": 0.6}
-"""Widths of characters in ems, a little more than those of common typefaces."""
+"""Widths of characters in ems, slightly larger than in common typefaces."""
 MOST_KEPT = 1 << 14
-"""Characters whose widths are remembered."""
+"""Maximum number of cached character widths."""
 LONGEST = 40
-"""Characters of a word that are shown in a picture."""
+"""Maximum number of characters of a word in a drawing."""
 
 
 def visible(text: str) -> str:
-    r"""Replace what cannot be shown or stand in XML: control characters by pictures, the rest by a mark.
+    r"""Replace unprintable characters: control characters by symbols, others by a mark.
 
     Examples
     --------
@@ -35,12 +35,12 @@ def _visible_character(character: str) -> str:
 
 
 def shorten(text: str) -> str:
-    """Cut a word that is too long for a picture."""
+    """Truncate a word that is too long for a drawing."""
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def cell_width(text: str) -> int:
-    """Return how many columns of a terminal `text` takes."""
+    """Return the width of `text` in terminal columns."""
     if text.isascii():
         return len(text)
     return sum(map(_cells, text))
@@ -54,7 +54,7 @@ def _cells(character: str) -> int:
 
 
 def em_width(text: str) -> float:
-    """Estimate how wide `text` is in a proportional typeface, in ems."""
+    """Estimate the width of `text` in a proportional typeface, in ems."""
     return sum(map(_ems, text))
 
 
@@ -72,12 +72,12 @@ def _ems(character: str) -> float:
 
 
 def _is_mark(character: str) -> bool:
-    """Tell whether a character stands on or beside another without width of its own."""
+    """Return whether a character is a combining mark without width."""
     return unicodedata.category(character) in ("Mn", "Me", "Cf")
 
 
 def runs_leftwards(words: list[str]) -> bool:
-    """Tell whether most letters of a sentence belong to a script that is written from right to left."""
+    """Return whether most letters of a sentence belong to a right-to-left script."""
     directions = [unicodedata.bidirectional(character) for word in words for character in word]
     leftwards = sum(direction in ("R", "AL") for direction in directions)
     return leftwards > directions.count("L")

@@ -1,4 +1,4 @@
-"""Where the parts of a picture of a tree stand; every kind of picture is written from the same layout."""
+"""Layout of drawings of trees, shared by all output formats."""
 
 from collections.abc import Collection, Sequence
 from itertools import accumulate
@@ -14,33 +14,33 @@ Point: TypeAlias = tuple[float, float]
 Tree: TypeAlias = DepTree | ConstTree
 
 SIZES = {"word": 16.0, "tag": 12.0, "relation": 12.0, "label": 14.0}
-"""Of the letters of each kind of text."""
+"""Font size of each kind of text."""
 MARGIN = 14.0
 WORD_GAP, LEAF_GAP = 16.0, 14.0
 LEVEL, FIRST_LEVEL = 23.0, 24.0
-"""Height of an arc over those that it passes over, and of the lowest."""
+"""Height of an arc above those below it, and of the lowest arc."""
 WORD_LINE, TAG_LINE = 18.0, 37.0
-"""How far under the arcs the base lines of words and tags are."""
+"""Distance of the baselines of words and tags below the arcs."""
 PORT = 8.0
-"""How far from the middle of a word the arcs to its dependents leave."""
+"""Horizontal distance from the centre of a word to the arcs of its dependents."""
 CORNER = 9.0
 HEAD_LENGTH, HEAD_WIDTH = 7.0, 3.4
 ROW = 46.0
 """Height of a level of constituents."""
 UNDER, OVER = 6.0, 17.0
-"""How far from base lines the lines to constituents begin and end."""
+"""Distances from baselines to the ends of the lines between constituents."""
 LINE, BASE = 27.0, 5.0
-"""Where words stand under one another: the height of a line, and how far under its middle base lines are."""
+"""In the vertical layout: the height of a line, and the distance of the baseline below its middle."""
 SIDE_STEP, SIDE_PORT = 15.0, 6.0
-"""How far an arc is from those that it passes by, and from the middle of the line that it leaves."""
+"""Distance of an arc from those inside it, and from the middle of its line."""
 COLUMN_GAP, BRANCH, GAP = 18.0, 30.0, 5.0
-"""Between columns of text, between levels of constituents, and between a line and a label."""
+"""Gaps between columns of text, between levels of constituents, and between a line and a label."""
 TOLERANCE = 1e-6
-"""By how much a sum of probabilities may be more than one."""
+"""Tolerance for sums of probabilities that exceed one."""
 
 
 class Text(NamedTuple):
-    """Letters of one of the kinds in `SIZES`, whose base line has its middle at a point."""
+    """A text of one of the kinds in `SIZES`, centred at a point of its baseline."""
 
     kind: str
     at: Point
@@ -48,25 +48,27 @@ class Text(NamedTuple):
 
 
 class Stroke(NamedTuple):
-    """A line of the given kind, ``line``, ``drop`` or ``head``; commands as in the paths of SVG."""
+    """A line of the kind ``line``, ``drop`` or ``head``, with SVG path commands."""
 
     kind: str
     steps: tuple[tuple[str, tuple[Point, ...]], ...]
 
 
 class Group(NamedTuple):
-    """A word, an arc or a node, with all that is drawn of it.
+    """A word, an arc or a node, with its strokes and texts.
 
     Attributes
     ----------
     kinds : tuple of str
-        The names by which its looks are chosen; ``marked`` among them if it is.
+        Class names for styling; includes ``marked`` if it is marked.
     data : dict of str to str
-        What it stands for.
+        Data attributes.
     confidence : float or None
+        Confidence, from 0 to 1.
     about : str
-        The same in words.
-    strokes, texts
+        Description as text.
+    strokes, texts : tuple
+        The lines and texts.
     """
 
     kinds: tuple[str, ...]
@@ -78,7 +80,7 @@ class Group(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A whole picture: its size, its parts, what it is of and what it says in words."""
+    """A complete drawing: its size, groups, title and description."""
 
     width: float
     height: float
@@ -88,7 +90,7 @@ class Layout(NamedTuple):
 
 
 class Arc(NamedTuple):
-    """An arc to a word from its head, both counted from 1, and how high it is; the root's comes from 0."""
+    """An arc from a head to a word, both from 1 (0 is the root), and its level."""
 
     head: int
     word: int
@@ -102,7 +104,7 @@ def lay_out(
     confidence: Sequence[float] | None = None,
     is_vertical: bool = False,
 ) -> Layout:
-    """Find the places of all parts of a tree; see `treewright.drawing.pictures.draw_svg`."""
+    """Compute the layout of a tree; see `treewright.drawing.pictures.draw_svg`."""
     check_notes(tree, marked, confidence)
     n = len(tree) if isinstance(tree, DepTree) else tree.n_nodes
     clipped = [None] * n if confidence is None else [min(max(float(value), 0.0), 1.0) for value in confidence]
@@ -116,24 +118,22 @@ def lay_out(
 
 
 def check_notes(tree: Tree, marked: Collection[int], confidence: Sequence[float] | None) -> None:
-    """Check that what is to be drawn with a tree is about its words or nodes."""
+    """Check that `marked` and `confidence` match the words or nodes of a tree."""
     kind, n, first = ("word", len(tree), 1) if isinstance(tree, DepTree) else ("node", tree.n_nodes, 0)
     for number in marked:
         if not first <= number < first + n:
-            raise InputError(
-                f"marked has {number!r}; expected numbers of {kind}s, of which there are {n} from {first} on"
-            )
+            raise InputError(f"marked contains {number!r}; expected {kind}s from {first} to {first + n - 1}")
     if confidence is None:
         return
     if len(confidence) != n:
-        raise InputError(f"confidence has {len(confidence)} values; expected {n}, one a {kind}")
+        raise InputError(f"confidence has {len(confidence)} values; expected {n}, one per {kind}")
     for value in confidence:
         if not -TOLERANCE <= value <= 1 + TOLERANCE:
-            raise InputError(f"confidence has {value!r}; expected numbers from 0 to 1")
+            raise InputError(f"confidence contains {value!r}; expected numbers from 0 to 1")
 
 
 def line_looks(confidence: float) -> tuple[float, float]:
-    """Return how wide and how opaque a line of this confidence is."""
+    """Return the width and opacity of a line with this confidence."""
     return 1 + 1.2 * confidence, 0.3 + 0.7 * confidence
 
 
@@ -152,7 +152,7 @@ def _lay_out_dependencies(
     walls = _walls(arcs, centres)
     ground = MARGIN + (_rise(max(arc.level for arc in arcs)) + SIZES["relation"] if arcs else 0)
     groups = []
-    for arc in sorted(arcs, key=lambda arc: arc.word in marked):  # what is marked lies over the rest
+    for arc in sorted(arcs, key=lambda arc: arc.word in marked):  # draw marked parts on top
         strokes, at = _draw_arc(arc, centres, ground, walls)
         groups.append(_arc_group(tree, arc, relations[arc.word - 1], marked, confidence, strokes, at))
     for number, (word, tag, x) in enumerate(zip(words, tags, centres[1:], strict=True), start=1):
@@ -166,7 +166,7 @@ def _lay_out_dependencies(
 
 
 def _stack_dependencies(tree: DepTree, marked: frozenset[int], confidence: Sequence[float | None]) -> Layout:
-    """Place the words under one another, with their arcs beside them."""
+    """Lay out words vertically, with arcs beside them."""
     words = [shorten(visible(word)) for word in tree.words]
     tags = ["" if tag == "_" else shorten(visible(tag)) for tag in shown_tags(tree)]
     relations = ["" if rel == "_" else shorten(visible(rel)) for rel in tree.deprels]
@@ -194,7 +194,7 @@ def _stack_dependencies(tree: DepTree, marked: frozenset[int], confidence: Seque
 
 
 def _draw_side_arc(arc: Arc, rows: Sequence[float], ground: float) -> tuple[Stroke, ...]:
-    """Return the lines of an arc beside words that stand under one another; a root's is an arrow alone."""
+    """Return the lines of an arc in the vertical layout; that of a root is an arrow."""
     end, tip = rows[arc.word], ground + HEAD_LENGTH + 3
     head = Stroke(
         "head",
@@ -215,12 +215,12 @@ def _draw_side_arc(arc: Arc, rows: Sequence[float], ground: float) -> tuple[Stro
 
 
 def _rise(level: int) -> float:
-    """Return how far above the words the arcs of a level run."""
+    """Return the height of the arcs of a level above the words."""
     return FIRST_LEVEL + LEVEL * level
 
 
 def _find_arcs(heads: Sequence[int]) -> list[Arc]:
-    """List all arcs with their levels, those of roots above all that pass over them, by words."""
+    """Return all arcs with their levels, in word order; arcs from the root are above those they cross."""
     pairs = [(head, word) for word, head in enumerate(heads, start=1) if head > 0]
     arcs = [Arc(*pair, level) for pair, level in arc_levels(pairs, _overlap).items()]
     over = [-1] * (len(heads) + 1)
@@ -236,14 +236,14 @@ def _overlap(arc: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def _ports(arc: Arc) -> tuple[float, float]:
-    """Return how far from the middles of head and dependent an arc stands on them."""
+    """Return the offsets of an arc's ends from the centres of its head and dependent."""
     return (PORT if arc.head < arc.word else -PORT), 0.0
 
 
 def _place_words(
     words: Sequence[str], tags: Sequence[str], relations: Sequence[str], arcs: Sequence[Arc]
 ) -> tuple[list[float], float]:
-    """Return the middles of the words, from 1 on, and the width of the picture: all texts have room."""
+    """Return the centres of the words, from 1, and the width of the drawing, with room for all texts."""
     rooms = [
         max(_width("word", word), _width("tag", tag), 2 * PORT) for word, tag in zip(words, tags, strict=True)
     ]
@@ -265,7 +265,7 @@ def _place_words(
 
 
 def _walls(arcs: Sequence[Arc], centres: Sequence[float]) -> list[tuple[float, int]]:
-    """List the upright parts of all arcs: their places and levels."""
+    """Return the positions and levels of the vertical lines of all arcs."""
     walls = []
     for arc in arcs:
         out, into = _ports(arc)
@@ -278,7 +278,7 @@ def _walls(arcs: Sequence[Arc], centres: Sequence[float]) -> list[tuple[float, i
 def _draw_arc(
     arc: Arc, centres: Sequence[float], ground: float, walls: Sequence[tuple[float, int]]
 ) -> tuple[tuple[Stroke, ...], Point]:
-    """Return the lines of an arc and the place of its relation."""
+    """Return the lines of an arc and the position of its relation."""
     out, into = _ports(arc)
     end = centres[arc.word] + into
     top = ground - _rise(arc.level)
@@ -304,7 +304,7 @@ def _draw_arc(
 def _bow(
     start: float, end: float, top: float, ground: float, foot: float
 ) -> tuple[tuple[str, tuple[Point, ...]], ...]:
-    """Draw a line up, across and down again, with round corners."""
+    """Return the path up, across and down, with rounded corners."""
     radius = min(CORNER, abs(end - start) / 2)
     step = radius if end > start else -radius
     bend = 0.45
@@ -319,7 +319,7 @@ def _bow(
 
 
 def _free_place(start: float, end: float, level: int, walls: Sequence[tuple[float, int]]) -> float:
-    """Return the middle of the widest part of an arc that no higher arc runs through."""
+    """Return the middle of the widest part of an arc that no higher arc crosses."""
     left, right = sorted((start, end))
     cuts = [left, *sorted(x for x, height in walls if height > level and left < x < right), right]
     widest = max(range(len(cuts) - 1), key=lambda at: cuts[at + 1] - cuts[at])
@@ -386,7 +386,7 @@ def _lay_out_constituents(
         texts = (Text(kinds[node], place, labels[node]),)
         about = visible(tree.labels[node])
         groups.append(Group(tuple(names), {"node": str(node)}, confidence[node], about, strokes, texts))
-    groups.sort(key=lambda group: "marked" in group.kinds)  # what is marked lies over the rest
+    groups.sort(key=lambda group: "marked" in group.kinds)  # draw marked parts on top
     title = " ".join(map(visible, tree.words()))
     return Layout(width, floor + MARGIN, groups, title, visible(str(tree)))
 
@@ -394,7 +394,7 @@ def _lay_out_constituents(
 def _stack_constituents(
     tree: ConstTree, marked: frozenset[int], confidence: Sequence[float | None]
 ) -> Layout:
-    """Place the words under one another, with the constituents on their left, the root first."""
+    """Lay out words vertically, with constituents to their left, the root first."""
     labels = [shorten(visible(label)) for label in tree.labels]
     is_leaf = (tree.sizes == 1).tolist()
     kinds = ["word" if leaf else "label" for leaf in is_leaf]
@@ -434,7 +434,7 @@ def _stack_constituents(
 
 
 def _draw_side_branch(out: Point, column: Point, end: float) -> tuple[Stroke, ...]:
-    """Draw the line from a node to a child in the next column and, if it is a word, on to the last."""
+    """Return the line from a node to a child in the next column and, for a word, to the last column."""
     line = Stroke("line", (("M", (out,)), ("L", (column,))))
     if end <= column[0]:
         return (line,)
@@ -442,7 +442,7 @@ def _draw_side_branch(out: Point, column: Point, end: float) -> tuple[Stroke, ..
 
 
 def _draw_branch(above: Point, place: Point) -> tuple[Stroke, ...]:
-    """Draw the line from a node to a child on the next row and, if it is a word, on to the lowest."""
+    """Return the line from a node to a child in the next row and, for a word, to the lowest row."""
     top, row = (above[0], above[1] + UNDER), above[1] + ROW
     end = (place[0], place[1] - OVER)
     if place[1] == row:
@@ -457,7 +457,7 @@ def _draw_branch(above: Point, place: Point) -> tuple[Stroke, ...]:
 
 
 def _place_nodes(own: Sequence[float], tree: ConstTree) -> tuple[list[float], float]:
-    """Return the middles of the nodes and the width of the picture: each subtree has a strip of its own."""
+    """Return the centres of the nodes and the width of the drawing; subtrees do not overlap."""
     children = tree.child_positions()
     strips: list[float] = []
     for node, below in enumerate(children):
@@ -478,7 +478,7 @@ def _place_nodes(own: Sequence[float], tree: ConstTree) -> tuple[list[float], fl
 
 
 def _mirrored(layout: Layout) -> Layout:
-    """Turn a picture round, for scripts that run from right to left."""
+    """Mirror a drawing, for right-to-left scripts."""
 
     def turn(point: Point) -> Point:
         return layout.width - point[0], point[1]

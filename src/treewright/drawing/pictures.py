@@ -1,4 +1,4 @@
-"""Pictures of trees: SVG, PNG, text, and candidates side by side."""
+"""Drawings of trees as SVG, PNG or text, and comparison of candidates."""
 
 import os
 import sys
@@ -48,21 +48,21 @@ STYLE = (
     "@media (prefers-color-scheme:dark){svg.tw-tree:root{color:#e6edf3;background:#16191d}}"
     "@media print{svg.tw-tree:root{color:#000;background:none}}"
 )
-"""Inside a page a picture has the colour of its text, on its own one that fits the reader's screen."""
+"""In a page, a drawing has the text colour of the page; as a file, it follows the light or dark mode."""
 LONGEST_TITLE = 200
 MOST_WORDS, MOST_NODES = 300, 2000
-"""Of trees that notebooks are given pictures of."""
+"""Maximum size of trees that notebooks display as drawings."""
 SUFFIXES = (".svg", ".png", ".txt")
 Arrangement: TypeAlias = Literal["horizontal", "vertical"]
-"""Whether words stand beside or under one another."""
+"""Whether words are laid out horizontally or vertically."""
 
 
 class HasTree(Protocol):
-    """A candidate of a parser."""
+    """An object with a tree, such as a candidate of a parser."""
 
     @property
     def tree(self) -> Tree:
-        """What the parser makes of the sentence."""
+        """The tree."""
 
 
 def draw_svg(
@@ -73,33 +73,38 @@ def draw_svg(
     title: str | None = None,
     layout: Arrangement = "horizontal",
 ) -> str:
-    """Draw a tree as SVG: arcs over the words of a dependency tree, constituents over theirs.
+    """Draw a tree as SVG, with arcs or constituents above the words.
 
-    The picture stands on its own, or inside a page, whose colour of text it takes; the page may set the
-    colours ``--tw-line`` and ``--tw-mark`` of lines and of what is marked. It says in words what it shows.
-    Sentences of scripts that run from right to left are drawn so.
+    The drawing can be used as a file or in a page, whose text colour it takes; the page may set ``--tw-line``
+    and ``--tw-mark``, the colours of lines and of marked parts. It includes a description as text. Sentences
+    in right-to-left scripts are drawn from right to left.
 
     Parameters
     ----------
     tree : DepTree or ConstTree
-        Words without a head have no arc.
+        The tree. Words without a head have no arc.
     marked : collection of int
-        What to point out: words of a dependency tree, counted from 1, whose arcs are marked; nodes of a
-        constituency tree, counted from 0 in post-order.
+        Parts to highlight: the arcs of words in a dependency tree, counted from 1; nodes of a constituency
+        tree, counted from 0 in post-order.
     confidence : sequence of float, optional
-        From 0 to 1, one a word or one a node; lines are the thinner and paler the less sure they are.
+        Values from 0 to 1, one per word or node. Less confident lines are thinner and paler.
     title : str, optional
-        The sentence if not given.
+        Title of the drawing (by default, the sentence).
     layout : {"horizontal", "vertical"}
-        Words beside one another, or, for long sentences, under one another with the arcs on their left.
+        Words from left to right, or, for long sentences, from top to bottom with arcs on their left.
 
     Returns
     -------
     svg : str
         Arcs are ``g`` elements of class ``arc`` with the attributes ``data-word``, ``data-head`` (0 for the
         root), ``data-relation`` and, if given, ``data-confidence``; words are of class ``word`` with
-        ``data-word``, constituents and their words of class ``node`` with ``data-node``. What is marked is of
-        class ``marked`` too.
+        ``data-word``, constituents and their words of class ``node`` with ``data-node``. Marked parts also
+        have the class ``marked``.
+
+    See Also
+    --------
+    draw : Draws a tree to a file or as text.
+    compare_trees : Shows several trees of a sentence.
 
     Examples
     --------
@@ -156,7 +161,7 @@ def _write_text(text: Text) -> str:
 
 
 def _number(value: float) -> str:
-    """Write a coordinate without digits that nobody sees."""
+    """Format a coordinate without insignificant digits."""
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -167,26 +172,31 @@ def draw(
     marked: Collection[int] = (),
     confidence: Sequence[float] | None = None,
 ) -> str | None:
-    """Draw a tree into a file or, without one, as text for the terminal.
+    """Draw a tree to a file or, without a path, as text for the terminal.
 
-    Where standard output cannot encode the lines, they are ASCII characters.
+    If standard output cannot encode box-drawing characters, ASCII characters are used.
 
     Parameters
     ----------
     tree : DepTree, ConstTree or candidate
-        Of a candidate of a parser, its tree.
+        The tree, or a candidate of a parser.
     path : path-like, optional
-        Ends in ``.svg``, ``.png`` (which needs Matplotlib, of the extra ``report``) or
-        ``.txt``. The file appears whole or not at all.
+        Name that ends in ``.svg``, ``.png`` (needs Matplotlib from the extra ``report``) or ``.txt``. The
+        file is written completely or not at all.
     marked : collection of int
-        Words, counted from 1, or nodes, counted from 0 in post-order, to point out.
+        Words to highlight, counted from 1, or nodes, counted from 0 in post-order.
     confidence : sequence of float, optional
-        From 0 to 1, one a word or one a node.
+        Values from 0 to 1, one per word or node.
 
     Returns
     -------
     text : str or None
         The drawing, if there is no path.
+
+    See Also
+    --------
+    draw_svg : Draws a tree as SVG.
+    compare_trees : Shows several trees of a sentence.
 
     Examples
     --------
@@ -199,7 +209,7 @@ def draw(
         return for_terminal(draw_text(tree, marked, confidence))
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
-        raise InputError(f"path is {os.fspath(path)!r}; expected a name in {', '.join(SUFFIXES)}")
+        raise InputError(f"path is {os.fspath(path)!r}; expected a name that ends in {', '.join(SUFFIXES)}")
     if suffix == ".txt":
         text = draw_text(tree, marked, confidence) + "\n"
     else:
@@ -214,7 +224,7 @@ def draw(
 
 
 def for_terminal(text: str) -> str:
-    """Return a drawing as standard output can encode it."""
+    """Return a drawing in characters that standard output can encode."""
     return encodable(text, getattr(sys.stdout, "encoding", None))
 
 
@@ -227,23 +237,23 @@ def draw_text(tree: Tree, marked: Collection[int] = (), confidence: Sequence[flo
 
 
 def _tree_of(drawn: Tree | HasTree) -> Tree:
-    """Return a tree, or that of a candidate."""
+    """Return `drawn`, or the tree of a candidate."""
     tree = drawn if isinstance(drawn, DepTree | ConstTree) else getattr(drawn, "tree", None)
     if not isinstance(tree, DepTree | ConstTree):
         raise InputError(
-            f"tree is {type(drawn).__name__}; expected DepTree, ConstTree or a candidate of a parser"
+            f"tree is a {type(drawn).__name__}; expected a DepTree, a ConstTree or a candidate of a parser"
         )
     return tree
 
 
 def notebook_svg(tree: Tree, *, marked: Collection[int] = ()) -> str | None:
-    """Draw a tree for a notebook; None where it is too large, so that its text is shown instead."""
+    """Draw a tree for a notebook; None if it is too large, so that the notebook shows text instead."""
     is_small = len(tree) <= MOST_WORDS if isinstance(tree, DepTree) else tree.n_nodes <= MOST_NODES
     return draw_svg(tree, marked=marked) if is_small else None
 
 
 def notebook_html(candidate: Tree | HasTree, *, marked: Collection[int] = ()) -> str:
-    """Show a candidate in a notebook: how good it is, and its picture if it is not too large."""
+    """Return HTML of a candidate for a notebook: its scores, and its drawing if it is not too large."""
     tree = _tree_of(candidate)
     picture = notebook_svg(tree, marked=marked) or f"<p>{escape(visible(repr(tree)))}</p>"
     return (
@@ -253,7 +263,7 @@ def notebook_html(candidate: Tree | HasTree, *, marked: Collection[int] = ()) ->
 
 
 def _describe(candidate: Tree | HasTree) -> str:
-    """Tell how probable a candidate is, and its score, as far as it says so."""
+    """Format the probability and the score of a candidate, if it has them."""
     probability, score = (getattr(candidate, name, None) for name in ("probability", "score"))
     told = [] if probability is None else [f"probability {probability:.4f}"]
     told += [] if score is None else [f"score {score:.3f}"]
@@ -261,13 +271,13 @@ def _describe(candidate: Tree | HasTree) -> str:
 
 
 def find_differences(tree: Tree, other: Tree) -> list[int]:
-    """List what a tree has and another of the same sentence has not, as `draw_svg` marks it.
+    """Return the parts of a tree that another tree of the same sentence lacks, for `marked` in `draw_svg`.
 
     Returns
     -------
     numbers : list of int
         Words, counted from 1, whose heads or relations differ; or nodes, counted from 0 in post-order, that
-        the other tree does not have over the same words, or has under another node.
+        the other tree lacks, or has below another node.
     """
     if isinstance(tree, DepTree) and isinstance(other, DepTree) and tree.words == other.words:
         columns = zip(tree.heads, other.heads, tree.deprels, other.deprels, strict=True)
@@ -279,7 +289,7 @@ def find_differences(tree: Tree, other: Tree) -> list[int]:
 
 
 def _find_other_nodes(tree: ConstTree, other: ConstTree) -> list[int]:
-    """List the nodes that are new, and those that hang elsewhere; what is under new ones alone is neither."""
+    """Return new nodes and nodes with another parent; a node is not included just for a new parent."""
     spans, parents = _find_spans(tree), tree.parents().tolist()
     known, above = _find_spans(other), other.parents().tolist()
     places = {(span, known.get(above[node])) for node, span in known.items()}
@@ -298,19 +308,35 @@ def _find_other_nodes(tree: ConstTree, other: ConstTree) -> list[int]:
 
 
 def _find_spans(tree: ConstTree) -> dict[int, Span]:
-    """Return what each node that is no word covers."""
+    """Return the span of each node that is not a word."""
     inner = [node for node, size in enumerate(tree.sizes.tolist()) if size > 1]
     return dict(zip(inner, tree.spans(), strict=True))
 
 
 class SideBySide:
-    """Candidates of a sentence next to each other in notebooks and, as text, one under the other.
+    """Trees of one sentence, shown side by side in notebooks, and one below the other as text.
+
+    Parameters
+    ----------
+    candidates : sequence of DepTree, ConstTree or candidate
+        The trees.
 
     Attributes
     ----------
     trees : list of DepTree or ConstTree
+        The trees.
     differences : list of list of int
-        What each tree has and the first has not, as `draw` marks it.
+        Parts of each tree that the first tree lacks, as for `marked` in `draw`.
+
+    See Also
+    --------
+    compare_trees : Makes this object.
+
+    Examples
+    --------
+    >>> mary = tw.DepTree(["Mary", "sleeps"], [2, 0], ["nsubj", "root"])
+    >>> len(tw.compare_trees([mary, mary.with_heads([0, 1])]))
+    2
     """
 
     def __init__(self, candidates: Sequence[Tree | HasTree]) -> None:
@@ -336,17 +362,21 @@ class SideBySide:
 
 
 def compare_trees(candidates: Sequence[Tree | HasTree]) -> SideBySide:
-    """Show trees of one sentence next to each other, with what differs from the first marked.
+    """Show trees of one sentence side by side, with differences from the first highlighted.
 
     Parameters
     ----------
     candidates : sequence of DepTree, ConstTree or candidate
-        Such as one of the lists that ``kbest`` of a parser returns, or trees of several parsers.
+        Trees of one sentence, such as a k-best list, or trees of several parsers.
 
     Returns
     -------
     shown : SideBySide
-        A notebook shows pictures of it, a terminal drawings.
+        An object that a notebook displays as drawings, and a terminal as text.
+
+    See Also
+    --------
+    draw : Draws one tree.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Layouts of trees as PNG, by Matplotlib."""
+"""Drawings of trees as PNG, made with Matplotlib."""
 
 import logging
 import warnings
@@ -12,28 +12,29 @@ from treewright.errors import InputError
 logger = logging.getLogger("treewright")
 
 SCALE = 2
-"""Pixels for a unit of the layout, so that pictures are sharp on fine screens."""
+"""Pixels per unit of the layout, so that drawings are sharp on high-resolution screens."""
 POINTS_AN_INCH = 72
 MOST_PIXELS = 1 << 15
-"""Of a side of a picture."""
+"""Maximum pixels of a side of a drawing."""
 INK, MARK, PAPER = "#1f2328", "#b11b4a", "#ffffff"
 FIRST_FAMILY = "DejaVu Sans"
-"""Comes with Matplotlib, and has Latin, Greek, Cyrillic, Hebrew and Arabic letters."""
+"""Typeface of Matplotlib with Latin, Greek, Cyrillic, Hebrew and Arabic letters."""
 LAST_RESORT = "Last Resort"
-"""A typeface with a box for every character, which would seem to have them all."""
+"""A typeface with a box for every character, which would seem to cover all of them."""
 
 
 def write_png(layout: Layout, stream: BinaryIO) -> None:
-    """Draw a layout into a file.
+    """Draw a layout to a file.
 
-    Scripts that Matplotlib's own typeface does not have are drawn with the first installed one that does. A
-    line in the log tells of characters that none has.
+    Characters that Matplotlib's own typeface lacks are drawn with the first installed typeface that has them.
+    A log line lists characters that no typeface has.
     """
     require("matplotlib", "report")
     longest = SCALE * max(layout.width, layout.height)
     if longest > MOST_PIXELS:
         raise InputError(
-            f"the picture has {longest:,.0f} pixels on a side; expected up to {MOST_PIXELS:,}; write a .svg"
+            f"the drawing has {longest:,.0f} pixels on a side; expected at most {MOST_PIXELS:,}; "
+            "write .svg instead"
         )
     size = layout.width / POINTS_AN_INCH, layout.height / POINTS_AN_INCH
     figure = require("matplotlib.figure", "report").Figure(size, facecolor=PAPER)
@@ -45,7 +46,7 @@ def write_png(layout: Layout, stream: BinaryIO) -> None:
     for group in layout.groups:
         _draw_group(axes, group, families)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # told by find_families
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # find_families logs them
         figure.savefig(stream, format="png", dpi=SCALE * POINTS_AN_INCH)
 
 
@@ -87,7 +88,7 @@ def _make_patch(stroke: Stroke, colour: str, confidence: float | None, *, is_mar
 
 
 def find_families(characters: Collection[str]) -> list[str]:
-    """Return the names of installed typefaces that have all `characters` between them, if there are such."""
+    """Return installed typefaces that together cover all `characters`, as far as possible."""
     manager = require("matplotlib.font_manager", "report")
     missing = {character for character in characters if not character.isspace()}
     families = [FIRST_FAMILY]
@@ -102,19 +103,19 @@ def find_families(characters: Collection[str]) -> list[str]:
     if missing:
         shown = " ".join(sorted(missing)[:8])
         logger.warning(
-            "no installed typeface has %s; the picture has boxes for them, a .svg would not", shown
+            "no installed typeface has %s; the drawing shows boxes instead; write .svg to avoid them", shown
         )
     return families
 
 
 def _plainness(entry: Any) -> tuple[bool, bool, str, str]:  # noqa: ANN401
-    """Sort plain upright faces without serifs to the front, all in an order that is always the same."""
+    """Sort key of a typeface: regular upright sans-serif faces first, in a fixed order."""
     is_fancy = entry.style != "normal" or str(entry.weight) not in ("400", "normal", "regular")
     return is_fancy, "Sans" not in entry.name, entry.name, entry.fname
 
 
 def _characters(path: str) -> set[str]:
-    """Return what a typeface has; nothing if it cannot be drawn with."""
+    """Return the characters of a typeface; empty if it cannot be used."""
     try:
         return set(map(chr, require("matplotlib.ft2font", "report").FT2Font(path).get_charmap()))
     except (OSError, RuntimeError, ValueError):

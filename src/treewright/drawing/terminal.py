@@ -1,4 +1,4 @@
-"""Trees as text for the terminal."""
+"""Drawings of trees as text for the terminal."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeAlias
@@ -11,7 +11,7 @@ Arc: TypeAlias = tuple[int, int]
 
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 BOXES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
-"""The box character for each sum of the directions in which a line leaves it."""
+"""Box-drawing characters by the sum of the directions of their lines."""
 ARROW = "►"
 ASCII_LINES = str.maketrans(BOXES[1:] + ARROW, "|||-+++-+++-+++>")
 
@@ -19,9 +19,9 @@ ASCII_LINES = str.maketrans(BOXES[1:] + ARROW, "|||-+++-+++-+++>")
 def draw_dependencies(
     tree: DepTree, *, marked: Collection[int] = (), confidence: Sequence[float] | None = None
 ) -> str:
-    """Draw a dependency tree: one word a line, arcs to the left of the words.
+    """Draw a dependency tree, one word per line, with arcs to the left of the words.
 
-    Marked words, counted from 1, end in a star; the confidence in each arc stands behind its relation.
+    Marked words, counted from 1, end with a star. The confidence of each arc follows its relation.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def draw_dependencies(
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    r"""Return a drawing in characters that an encoding has: as it is, or with ASCII lines and escaped words.
+    r"""Return a drawing in characters of an encoding: unchanged, or with ASCII lines and escaped words.
 
     Examples
     --------
@@ -55,16 +55,16 @@ def encodable(text: str, encoding: str | None) -> str:
 
 
 def shown_tags(tree: DepTree) -> list[str]:
-    """Return the universal tags of a sentence, or the others if it has none."""
+    """Return the UPOS tags of a sentence, or the XPOS tags if it has none."""
     return tree.upos if any(tag != "_" for tag in tree.upos) else tree.xpos
 
 
 def draw_constituents(
     tree: ConstTree, *, marked: Collection[int] = (), confidence: Sequence[float] | None = None
 ) -> str:
-    """Draw a constituency tree: one node a line, children indented, tags beside their words.
+    """Draw a constituency tree, one node per line, with children indented and tags before their words.
 
-    Marked nodes, counted from 0 in post-order, are followed by a star, and nodes by the confidence in them.
+    Marked nodes, counted from 0 in post-order, end with a star. The confidence of each node follows it.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def draw_constituents(
 
 
 def _pad_all(texts: Sequence[str]) -> list[str]:
-    """Make texts equally wide."""
+    """Pad texts to the same width."""
     shown = [visible(text) for text in texts]
     width = max(map(cell_width, shown), default=0)
     return [text + " " * (width - cell_width(text)) for text in shown]
@@ -102,7 +102,7 @@ def _pad_all(texts: Sequence[str]) -> list[str]:
 def _with_notes(
     texts: Sequence[str], marked: Collection[int], confidence: Sequence[float] | None
 ) -> list[str]:
-    """Put behind each text how sure it is, and a star if it is marked."""
+    """Append the confidence to each text, and a star if it is marked."""
     noted = [visible(text) for text in texts]
     if confidence is not None:
         noted = [f"{text} {100 * share:.0f}%" for text, share in zip(noted, confidence, strict=True)]
@@ -110,7 +110,7 @@ def _with_notes(
 
 
 def _arc_lines(arcs: list[Arc], n_words: int) -> list[str]:
-    """Draw arcs (head, dependent) beside `n_words` lines; the shortest stand next to the words."""
+    """Draw arcs (head, dependent) beside `n_words` lines; the shortest are next to the words."""
     levels = arc_levels(arcs, _meet)
     n_levels = max(levels.values(), default=0) + 1
     cells = [[0] * n_levels for _ in range(n_words)]
@@ -129,7 +129,7 @@ def _arc_lines(arcs: list[Arc], n_words: int) -> list[str]:
 
 
 def arc_levels(arcs: Sequence[Arc], meet: Callable[[Arc, Arc], bool]) -> dict[Arc, int]:
-    """Give each arc a level of its own among the arcs it meets, short ones first."""
+    """Assign levels to arcs, short ones first; arcs that meet have different levels."""
     levels: dict[Arc, int] = {}
     for arc in sorted(arcs, key=lambda arc: (abs(arc[0] - arc[1]), min(arc))):
         levels[arc] = max((level for other, level in levels.items() if meet(arc, other)), default=-1) + 1
@@ -137,13 +137,13 @@ def arc_levels(arcs: Sequence[Arc], meet: Callable[[Arc, Arc], bool]) -> dict[Ar
 
 
 def _meet(arc: Arc, other: Arc) -> bool:
-    """Tell whether two arcs would be confused in one column; they may share the line of a common head."""
+    """Return whether two arcs are ambiguous in one column; they may share the line of a common head."""
     top, bottom = max(min(arc), min(other)), min(max(arc), max(other))
     return top < bottom or (top == bottom and arc[0] != other[0])
 
 
 def _draw_row(cells: list[int]) -> str:
-    """Draw one line, the column of the longest arcs first, with a dash between columns where one runs."""
+    """Draw one line, longest arcs first, with a dash between columns that an arc crosses."""
     drawn = ""
     for cell in reversed(cells):
         drawn += BOXES[cell] + ("─" if cell & RIGHT else " ")

@@ -1,1 +1,1 @@
-"""Similarities of trees and of rows, for learners that need nothing else of them."""
+"""Kernels of trees and other examples, and machines that learn with them."""

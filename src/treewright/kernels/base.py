@@ -1,11 +1,11 @@
-"""What kernels have in common: how they are called, packed, put together and used by scikit-learn."""
+"""The base class of kernels: calling, packing, composition, and the interface of scikit-learn."""
 
 import importlib
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,27 +15,33 @@ from sklearn.utils.validation import check_is_fitted
 from treewright._typing import FloatArray, Integers
 from treewright._validate import check_param_names
 from treewright.errors import InputError, quote
+from treewright.kernels.inputs import as_collection
 
+if TYPE_CHECKING:
+    from treewright.kernels.fragments import WeighedFragment
+
+MAX_VISITS = 10_000_000
+"""Fragments that a search visits before it stops."""
 KERNELS: dict[str, type["Kernel"]] = {}
-"""The kernels that have a short name, such as "sst", by that; of modules that have been imported."""
+"""Kernel classes by their short names, such as "sst", from all imported modules."""
 CLASSES: dict[str, type["Kernel"]] = {}
-"""All classes of kernels that have been imported, by their names."""
+"""All imported kernel classes by their names."""
 
 
 class PackedExamples(ABC):
-    """Examples, by number, with all that the evaluation of their kernel needs. Made by `Kernel.pack`."""
+    """Examples that are packed for evaluation, referred to by number. Made by `Kernel.pack`."""
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
     def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
-        """Return the values of all pairs of examples, given by their numbers.
+        """Return the kernel values of all pairs of some examples.
 
         Parameters
         ----------
         rows_a, rows_b : array of int
-            In any order.
+            Numbers of examples, in any order.
 
         Returns
         -------
@@ -43,47 +49,46 @@ class PackedExamples(ABC):
         """
 
     def strip(self, begin: int, end: int) -> FloatArray:
-        """Return the values of the examples from `begin` to `end` with those from `begin` on."""
+        """Return the kernel values of examples `begin` to `end` with all examples from `begin` on."""
         return self.block(np.arange(begin, end), np.arange(begin, len(self)))
 
     @abstractmethod
     def compare(self, examples: Sequence[Any]) -> FloatArray:
-        """Return the values of other examples with all of these: an array (len(examples), len(self))."""
+        """Return the kernel values of other examples with all of these, (len(examples), len(self))."""
 
     @abstractmethod
     def diagonal(self) -> FloatArray:
-        """Return the value of each example with itself."""
+        """Return the kernel value of each example with itself."""
 
 
 class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """A similarity of two examples that is an inner product in some space of features.
+    """A similarity of two examples that is an inner product in some feature space.
 
-    It is a function of two lists of examples, to be given to anything that takes one, such as
-    ``SVC(kernel=kernel)``, and a transformer that turns examples into their values with those it was
-    fitted on.
+    A kernel can be called with two lists of examples, as in ``SVC(kernel=kernel)``. It is also a transformer,
+    which turns examples into their kernel values with the examples it was fitted on.
 
-    Kernels are put together with ``+`` and ``*``, a positive number ``*`` a kernel, and ``**``; see
+    Kernels are composed with ``+``, ``*`` and ``**``, and weighted by a positive number with ``*``; see
     `treewright.kernels.compose`.
 
-    A subclass is registered as soon as it is defined: models with such a kernel can then be saved and loaded.
+    A subclass is registered when it is defined, so that models with it can be saved and loaded.
 
     Attributes
     ----------
     short_name : str, optional
-        A name for command lines and parameters; a class that has none itself is not among `KERNELS`.
-    fragments : {"subtrees", "subset trees"}, optional
-        What the kernel counts, if it can be listed; said by each class for itself, as a subclass may count
-        something else.
+        Name for the command line and for parameters. Only classes that define one are in `KERNELS`.
+    fragments : {"subtrees", "subset trees", "partial trees"}, optional
+        What the kernel counts, if it can be listed. Each class declares it for itself, since a subclass may
+        count something else.
     compares_vectors : bool
-        Whether its examples are vectors, which have no fragments.
+        Whether the examples are vectors, which have no fragments.
     why_no_fragments : str, optional
-        Why a kernel that is made of others has no fragments even if all of these have some.
+        Why the fragments of the kernel cannot be listed, where that needs an explanation.
     has_exact_strips : bool
-        Whether values do not depend, to the last bit, on which examples are compared at a time.
+        Whether values are the same to the last bit, whichever examples are compared at one time.
     """
 
     short_name: ClassVar[str | None] = None
-    fragments: ClassVar[Literal["subtrees", "subset trees"] | None] = None
+    fragments: ClassVar[Literal["subtrees", "subset trees", "partial trees"] | None] = None
     compares_vectors: ClassVar[bool] = False
     why_no_fragments: ClassVar[str | None] = None
     has_exact_strips: ClassVar[bool] = False
@@ -98,43 +103,88 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
             KERNELS[cls.short_name] = cls
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401
-        """Change parameters, ``name__inner`` for those of a kernel that is one."""
+        """Set parameters; ``name__inner`` sets a parameter of a kernel that is a parameter itself."""
         check_param_names(self, params)
         super().set_params(**params)
         return self
 
     @abstractmethod
     def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
-        """Prepare examples of which many pairs are to be evaluated."""
+        """Pack examples for the evaluation of many pairs."""
 
     def __call__(self, examples_a: Any, examples_b: Any = None) -> FloatArray:  # noqa: ANN401
-        """Return the values of all pairs.
+        """Return the kernel values of all pairs.
 
         Parameters
         ----------
-        examples_a, examples_b : sequence
-            Without the second, the first with itself.
+        examples_a, examples_b : iterable
+            Examples to compare; a generator is read once. Without the second, the first is compared with
+            itself.
 
         Returns
         -------
         ndarray of float, (len(examples_a), len(examples_b))
         """
         if examples_b is None or examples_b is examples_a:
-            packed = self.pack(examples_a)
+            packed = self.pack(as_collection(examples_a))
             rows = np.arange(len(packed))
             return packed.block(rows, rows)
-        return self.pack(examples_b).compare(examples_a)
+        return self.pack(as_collection(examples_b)).compare(as_collection(examples_a))
 
     def fit(self, examples: Any, y: object = None) -> Self:  # noqa: ANN401
-        """Keep the examples with which others will be compared."""
-        self.packed_ = self.pack(examples)
+        """Store the examples with which others will be compared."""
+        self.packed_ = self.pack(as_collection(examples))
         self._n_features_out = len(self.packed_)
         return self
 
     def transform(self, examples: Any) -> FloatArray:  # noqa: ANN401
-        """Return the values of examples with those that were fitted, (len(examples), n_fitted)."""
+        """Return the kernel values of examples with the fitted ones, (len(examples), n_fitted)."""
         check_is_fitted(self)
-        return self.packed_.compare(examples)
+        return self.packed_.compare(as_collection(examples))
+
+    def explain(
+        self,
+        example_a: Any,  # noqa: ANN401
+        example_b: Any,  # noqa: ANN401
+        n: int = 10,
+        *,
+        max_size: int | None = None,
+        max_visits: int = MAX_VISITS,
+    ) -> "list[WeighedFragment]":
+        """Return the fragments that two examples share, and what each contributes to the kernel value.
+
+        The contributions of all fragments, and of vectors, which are left out, add up to the kernel value.
+        For `SubtreeKernel`, `SubsetTreeKernel`, `PartialTreeKernel` and sums of these.
+
+        Parameters
+        ----------
+        example_a, example_b : tree of any kind, or example of several parts, that the kernel takes
+        n : int
+            Maximum number of fragments.
+        max_size : int, optional
+            Maximum number of nodes in a fragment. In subtrees and subset trees, leaves are not counted.
+        max_visits : int
+            Maximum number of fragments to visit. Up to this number the search is exact; beyond it, it stops
+            with a warning.
+
+        Returns
+        -------
+        list of WeighedFragment
+            The largest weight first.
+
+        Examples
+        --------
+        >>> from treewright import SubsetTreeKernel
+        >>> kernel = SubsetTreeKernel(decay=0.4)
+        >>> for found in kernel.explain("(S (NP Mary) (VP sleeps))", "(S (NP Mary) (VP eats))"):
+        ...     print(f"{found.weight:.2f} {found.fragment}")
+        0.40 (NP Mary)
+        0.40 (S NP VP)
+        0.16 (S (NP Mary) VP)
+        """
+        from treewright.kernels.fragments import SearchLimits, explain_pair
+
+        return explain_pair(self, example_a, example_b, SearchLimits(n, max_size, max_visits))
 
     def __add__(self, other: "Kernel") -> "Kernel":
         from treewright.kernels.compose import add_kernels  # compose is built on this module
@@ -158,11 +208,11 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
 
 
 def check_rows(rows: npt.ArrayLike, n_rows: int) -> Integers:
-    """Return numbers of rows as an array, if all of them are there."""
+    """Return numbers of rows as an array; refuse those that do not exist."""
     array = np.asarray(rows)
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
         found = f"{array.ndim} dimensions of {array.dtype}"
-        raise InputError(f"rows have {found}; expected one dimension of whole numbers")
+        raise InputError(f"rows have {found}; expected one dimension of integers")
     numbers = array.astype(np.int64)
     outside = numbers[(numbers < 0) | (numbers >= n_rows)]
     if outside.size:
@@ -171,12 +221,10 @@ def check_rows(rows: npt.ArrayLike, n_rows: int) -> Integers:
 
 
 def find_kernel(name: str) -> type[Kernel]:
-    """Return the class of kernels of a name: one that has been imported, or one of the package."""
+    """Return the kernel class of a name, from imported modules or from the package."""
     package: Any = importlib.import_module("treewright")
     if name not in CLASSES and name in package.__all__:
         getattr(package, name)  # importing a class registers it
     if name not in CLASSES or inspect.isabstract(CLASSES[name]):
-        raise InputError(
-            f"kernel is {quote(name)}; expected one of treewright, or of a module that is imported"
-        )
+        raise InputError(f"kernel is {quote(name)}; expected a kernel of treewright or of an imported module")
     return CLASSES[name]

@@ -1,7 +1,7 @@
-"""Kernels made of kernels, over examples that may have several parts.
+"""Compositions of kernels, over examples that may have several parts.
 
-A sum of kernels with positive weights, a product, a power and a normalised kernel are kernels too: their
-matrices stay positive semi-definite. Values are computed block by block, so that no composition ever needs a
+A sum of kernels with positive weights, a product, a power and a normalised kernel are kernels, too: their
+matrices are positive semi-definite. Values are computed block by block, so that no composition ever needs a
 whole matrix.
 
 Examples
@@ -13,7 +13,7 @@ A tree and a vector for each example, the tree with twice the weight, and all co
 >>> tree, vector = DependencyTreeKernel(decay=0.4, normalize=True), VectorKernel(normalize=True)
 >>> kernel = (2 * Part(tree, "tree") + Part(vector, "vector")) ** 2
 
-Parameters are reached by name, or by position where kernels have none, as `GridSearchCV` wants them:
+Parameters have the names of kernels, or their positions, as prefixes, for `GridSearchCV`:
 
 >>> kernel.get_params()["kernel__0__kernel__decay"]
 0.4
@@ -33,25 +33,31 @@ from treewright._typing import FloatArray
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel, PackedExamples, check_rows
-from treewright.kernels.inputs import Key, as_matrix, find_parts, multiply, square_rows
+from treewright.kernels.inputs import Key, as_collection, as_matrix, find_parts, multiply, square_rows
 
 Term: TypeAlias = Kernel | tuple[str, Kernel]
 
 LARGEST = 1e12
-"""Of numbers that are options."""
+"""Upper bound of numeric parameters."""
 
 
 class Part(Kernel):
-    """A kernel of one part of each example.
+    """A kernel applied to one part of each example.
 
-    A part that is None, such as an empty tree, has the value 0 with every other.
+    A missing part, None, has the value 0 with every other.
 
     Parameters
     ----------
     kernel : Kernel
+        The kernel of the part.
     key : int, str, or tuple of these
-        Where in an example the part is: a position, a key or the name of an attribute, or several of them,
-        each in what the one before has found. ``("trees", 0)`` is the first tree of a `TreeExample`.
+        Location of the part: a position, a key, an attribute name, or a tuple of these, each applied to the
+        result of the one before. ``("trees", 0)`` is the first tree of a `TreeExample`.
+
+    See Also
+    --------
+    Sum : Adds the kernels of several parts.
+    TreeExample : An example with trees and vectors.
 
     Examples
     --------
@@ -65,7 +71,7 @@ class Part(Kernel):
         self.key = key
 
     def pack(self, examples: Sequence[Any]) -> PackedExamples:
-        """Prepare the parts of examples of which many pairs are to be evaluated."""
+        """Pack the parts of examples for the evaluation of many pairs."""
         _check_kernel("kernel", self.kernel)
         return _PackedPart(self.kernel, self.key, examples)
 
@@ -105,12 +111,12 @@ class _PackedPart(PackedExamples):
 
 
 class _Several(Kernel):
-    """A kernel made of a list of kernels, whose parameters are reached by their names or positions."""
+    """A composition of several kernels, whose parameters have their names or positions as prefixes."""
 
     kernels: Sequence[Term]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, those of the kernels too if `deep`: ``name__decay`` or ``0__decay``."""
+        """Return the parameters; if `deep`, those of kernels too, as ``name__decay`` or ``0__decay``."""
         found: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for name, kernel in self._named().items():
@@ -119,7 +125,7 @@ class _Several(Kernel):
         return found
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401
-        """Set parameters, as scikit-learn does: all kernels, a kernel by its name, or a parameter of one."""
+        """Set parameters as in scikit-learn: all kernels, one kernel by name, or a parameter of one."""
         if "kernels" in params:
             self.kernels = params.pop("kernels")
         names = list(self._named())
@@ -156,10 +162,16 @@ class Sum(_Several):
     Parameters
     ----------
     kernels : list of Kernel or of (str, Kernel)
-        With names where they are given, as the steps of scikit-learn's FeatureUnion; the name of any other is
-        its position.
+        Kernels, with names if given, as in scikit-learn's FeatureUnion. A kernel without a name has its
+        position as its name.
     weights : sequence of float, optional
-        All positive, since anything else is no kernel. Without them, 1 for each.
+        Positive weights of the kernels; 1 by default.
+
+    See Also
+    --------
+    Product : A product of kernels.
+    Normalized : Makes kernels comparable before they are added.
+    Part : A kernel of one part of each example.
 
     Examples
     --------
@@ -174,7 +186,8 @@ class Sum(_Several):
         self.weights = weights
 
     def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
-        """Prepare examples of which many pairs are to be evaluated."""
+        """Pack examples for the evaluation of many pairs."""
+        examples = as_collection(examples)
         kernels = list(self._named().values())
         weights = _check_weights(self.weights, len(kernels))
         return _PackedSum([kernel.pack(examples) for kernel in kernels], weights)
@@ -183,12 +196,17 @@ class Sum(_Several):
 class Product(_Several):
     """The product of several kernels of the same examples.
 
-    Its features are all pairs of a feature of one and a feature of the other.
+    Its features are all pairs of a feature of one kernel and a feature of another.
 
     Parameters
     ----------
     kernels : list of Kernel or of (str, Kernel)
-        As in `Sum`.
+        Kernels, with names if given. A kernel without a name has its position as its name.
+
+    See Also
+    --------
+    Sum : A weighted sum of kernels.
+    Power : A power of one kernel.
 
     Examples
     --------
@@ -203,12 +221,13 @@ class Product(_Several):
         self.kernels = kernels
 
     def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
-        """Prepare examples of which many pairs are to be evaluated."""
+        """Pack examples for the evaluation of many pairs."""
+        examples = as_collection(examples)
         return _PackedProduct([kernel.pack(examples) for kernel in self._named().values()])
 
 
 class _PackedSeveral(PackedExamples):
-    """Examples packed by several kernels, whose values are joined."""
+    """Examples packed by several kernels, whose values are combined."""
 
     def __init__(self, parts: list[PackedExamples]) -> None:
         lengths = [len(part) for part in parts]
@@ -223,14 +242,15 @@ class _PackedSeveral(PackedExamples):
         return _check_finite(self._join(part.block(rows_a, rows_b) for part in self._parts))
 
     def compare(self, examples: Sequence[Any]) -> FloatArray:
-        return _check_finite(self._join(part.compare(examples) for part in self._parts))
+        given = as_collection(examples)
+        return _check_finite(self._join(part.compare(given) for part in self._parts))
 
     def diagonal(self) -> FloatArray:
         return _check_finite(self._join(part.diagonal() for part in self._parts))
 
     @abstractmethod
     def _join(self, values: Iterator[FloatArray]) -> FloatArray:
-        """Join the values of all parts, which are made one by one so that two are held at a time."""
+        """Combine the values of all parts, which are computed one by one to save memory."""
 
 
 class _PackedSum(_PackedSeveral):
@@ -265,15 +285,21 @@ class _PackedPower(_PackedSeveral):
 
 
 class Power(Kernel):
-    """(K + offset) to the power of `degree`: all conjunctions of up to so many features of a kernel.
+    """The power (K + offset)^degree, whose features are conjunctions of up to `degree` features of K.
 
     Parameters
     ----------
     kernel : Kernel
-        Best normalised, since powers of large values are larger still.
+        Preferably normalised, since powers of large values overflow.
     degree : int
+        The exponent.
     offset : float
-        Not negative. With 0, conjunctions have exactly `degree` members; ``kernel ** degree`` is that.
+        At least 0. With 0, as in ``kernel ** degree``, conjunctions have exactly `degree` features.
+
+    See Also
+    --------
+    Product : A product of different kernels.
+    PolynomialKernel : A polynomial kernel of binary vectors.
 
     Examples
     --------
@@ -290,7 +316,7 @@ class Power(Kernel):
         self.offset = offset
 
     def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
-        """Prepare examples of which many pairs are to be evaluated."""
+        """Pack examples for the evaluation of many pairs."""
         _check_kernel("kernel", self.kernel)
         check_integer("degree", self.degree, minimum=1)
         check_number("offset", self.offset, low=0, high=LARGEST)
@@ -298,14 +324,21 @@ class Power(Kernel):
 
 
 class Normalized(Kernel):
-    """A kernel divided by the geometric mean of the values of each example with itself.
+    """A kernel normalised so that K(x, x) = 1.
 
-    An example whose value with itself is 0 has the value 0 with every other. Kernels that can do this on
-    their own, with ``normalize=True``, are better at it where values are very large.
+    Each value is divided by the geometric mean of the values of both examples with themselves. If one of
+    these is 0, so is the value. Where a kernel has ``normalize=True``, prefer that: it also works for very
+    large values.
 
     Parameters
     ----------
     kernel : Kernel
+        The kernel to normalise.
+
+    See Also
+    --------
+    Sum : A weighted sum of kernels.
+    Product : A product of kernels.
 
     Examples
     --------
@@ -314,15 +347,11 @@ class Normalized(Kernel):
     [[1.0, 0.6], [0.6, 1.0]]
     """
 
-    why_no_fragments = (
-        "which divides all parts of an example by one number, unlike normalize=True in its kernels"
-    )
-
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
 
     def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
-        """Prepare examples of which many pairs are to be evaluated."""
+        """Pack examples for the evaluation of many pairs."""
         _check_kernel("kernel", self.kernel)
         return _PackedNormalized(self.kernel, examples)
 
@@ -341,8 +370,9 @@ class _PackedNormalized(PackedExamples):
         return _rescale(self._packed.block(rows_a, rows_b), self._scales[rows_a], self._scales[rows_b])
 
     def compare(self, examples: Sequence[Any]) -> FloatArray:
-        scales = _invert_roots(self._kernel.pack(examples).diagonal())
-        return _rescale(self._packed.compare(examples), scales, self._scales)
+        given = as_collection(examples)
+        scales = _invert_roots(self._kernel.pack(given).diagonal())
+        return _rescale(self._packed.compare(given), scales, self._scales)
 
     def diagonal(self) -> FloatArray:
         return (self._scales > 0).astype(np.float64)
@@ -354,15 +384,20 @@ class VectorKernel(Kernel):
     Parameters
     ----------
     kind : {"linear", "polynomial", "rbf"}
-        a . b, or (gamma a . b + offset) to the power of `degree`, or exp(-gamma |a - b|^2).
+        a . b, or (gamma a . b + offset)^degree, or exp(-gamma |a - b|^2).
     degree : int
-        Of the polynomial.
+        Degree of the polynomial.
     offset : float
-        Of the polynomial; not negative.
+        Offset of the polynomial, at least 0.
     gamma : float
-        Of the polynomial and of rbf; positive.
+        Positive factor in the polynomial and the rbf kernel.
     normalize : bool
-        Divide by the geometric mean of the values of each vector with itself.
+        Normalise so that K(x, x) = 1.
+
+    See Also
+    --------
+    Sum : Combines kernels of vectors and of trees.
+    Part : A kernel of one part of each example.
 
     Examples
     --------
@@ -389,7 +424,7 @@ class VectorKernel(Kernel):
         self.normalize = normalize
 
     def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
-        """Prepare vectors of which many pairs are to be evaluated.
+        """Pack vectors for the evaluation of many pairs.
 
         Parameters
         ----------
@@ -429,7 +464,7 @@ class _PackedVectors(PackedExamples):
         return self._evaluate(self._squares.copy(), self._squares, self._squares)
 
     def _evaluate(self, products: FloatArray, squares_a: FloatArray, squares_b: FloatArray) -> FloatArray:
-        """Return values for the dot products of vectors with each other and of each with itself."""
+        """Return kernel values from dot products of pairs and of vectors with themselves."""
         kernel = self._kernel
         if kernel.kind == "rbf":
             distances = np.maximum(squares_a + squares_b - 2 * products, 0)
@@ -445,7 +480,7 @@ class _PackedVectors(PackedExamples):
 
 
 def add_kernels(kernel: Kernel, other: Kernel) -> Sum:
-    """Return a sum of kernels; those of sums that are given stand beside each other in it."""
+    """Return the sum of two kernels; sums among them are flattened."""
     terms = [one if isinstance(one, Sum) else Sum([one]) for one in (kernel, other)]
     weights = [weight for term in terms for weight in _check_weights(term.weights, len(term.kernels))]
     kernels = [one for term in terms for one in term.kernels]
@@ -453,7 +488,7 @@ def add_kernels(kernel: Kernel, other: Kernel) -> Sum:
 
 
 def multiply_kernels(kernel: Kernel, other: Kernel) -> Product:
-    """Return a product of kernels; those of products that are given stand beside each other in it."""
+    """Return the product of two kernels; products among them are flattened."""
     factors = [one.kernels if isinstance(one, Product) else [one] for one in (kernel, other)]
     return Product([one for several in factors for one in several])
 
@@ -485,19 +520,19 @@ def _check_weights(weights: Sequence[float] | None, n_kernels: int) -> list[floa
 def _check_finite(values: FloatArray) -> FloatArray:
     if not np.isfinite(values).all():
         raise InputError(
-            f"a value is too large for a float; expected smaller ones: {setting('normalize', True)}"
+            f"a kernel value exceeds the range of numbers; expected {setting('normalize', True)}"
         )
     return values
 
 
 def _raise(values: FloatArray, degree: int) -> FloatArray:
-    """Raise values to a power in place; infinite where they are too large."""
+    """Raise values to a power in place; they overflow to infinity."""
     with np.errstate(over="ignore"):
         return np.power(values, degree, out=values)
 
 
 def _invert_roots(values: FloatArray) -> FloatArray:
-    """Return 1 / sqrt, or 0 where there is nothing to divide by."""
+    """Return 1 / sqrt, and 0 for 0."""
     _check_finite(values)
     roots = np.sqrt(np.maximum(values, 0))
     return np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)

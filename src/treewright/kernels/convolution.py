@@ -1,8 +1,8 @@
 """Kernels that count the fragments two trees share (Moschitti 2006): subtrees, subset trees, partial trees.
 
-Words are leaves: nodes without children. A subtree is a node with all that is under it. A subset tree is a
-connected part of a tree that holds all children of a node or none of them; a partial tree may hold some. The
-kernel of two trees is the number of pairs of equal fragments, one from each, each weighed by decays.
+Words are leaves: nodes without children. A subtree is a node with all its descendants. A subset tree is a
+connected part of a tree in which each node has all of its children or none; in a partial tree, a node may
+have some. The kernel of two trees is the weighted number of pairs of equal fragments, one from each tree.
 """
 
 from abc import abstractmethod
@@ -38,11 +38,11 @@ from treewright.scale import map_jobs
 Decay: TypeAlias = Annotated[float, Range(1e-6, 1)]
 WordNodes: TypeAlias = Literal["nodes", "none", "bag"]
 ROWS_AT_A_TIME = 64
-"""Trees that a thread compares before it takes others."""
+"""Trees that a thread compares at one time."""
 
 
 class TreeKernel(Kernel):
-    """What kernels of trees have in common; `SubsetTreeKernel` and its kind describe the parameters."""
+    """Base class of tree kernels; the subclasses describe the parameters."""
 
     has_exact_strips = True
 
@@ -54,14 +54,14 @@ class TreeKernel(Kernel):
 
     @abstractmethod
     def _index_maker(self) -> Callable[[Forest], TreeIndex]:
-        """Return what indexes a forest with the parameters as they are now."""
+        """Return a function that indexes a forest, with the current parameters."""
 
     def pack(self, examples: Any) -> "PackedTrees":  # noqa: ANN401
-        """Prepare trees of which many pairs are to be evaluated.
+        """Pack trees for the evaluation of many pairs.
 
         Parameters
         ----------
-        examples : sequence of trees
+        examples : iterable of trees
             `ConstTree`, `nltk.Tree`, strings in brackets, or `DepTree`, which `to_constituents` converts.
         """
         self._check()
@@ -73,14 +73,14 @@ class TreeKernel(Kernel):
         return forest.without_leaves() if self.words == "none" else forest
 
     def logs(self, trees_a: Any, trees_b: Any = None) -> FloatArray:  # noqa: ANN401
-        """Return the logarithms of the values of all pairs, which are finite where the values are too large.
+        """Return the logarithms of the kernel values of all pairs, without normalisation.
 
-        They are those of values that are not normalised.
+        Logarithms are finite where the values themselves exceed the range of numbers.
 
         Parameters
         ----------
-        trees_a, trees_b : sequence of trees
-            Without the second, the first with itself.
+        trees_a, trees_b : iterable of trees
+            Trees to compare. Without the second, the first are compared with themselves.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class TreeKernel(Kernel):
 
 
 class PackedTrees(PackedExamples):
-    """Trees, by number, with what the evaluation of their kernel needs. Made by `TreeKernel.pack`."""
+    """Trees that are packed for evaluation, referred to by number. Made by `TreeKernel.pack`."""
 
     def __init__(self, kernel: TreeKernel, make_index: Callable[[Forest], TreeIndex], forest: Forest) -> None:
         self._kernel = kernel
@@ -139,7 +139,7 @@ class PackedTrees(PackedExamples):
     def pairs(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
         """Return the value of each example of `rows_a` with that of `rows_b` at the same place.
 
-        For pairs that have little to do with each other; `block` is faster where each is wanted with many.
+        Use it for single pairs; `block` is faster where each example is compared with many.
         """
         rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
         if rows_a.shape != rows_b.shape:
@@ -178,14 +178,14 @@ class PackedTrees(PackedExamples):
         return _checked(own.copy(), lambda at: (at, at))
 
     def _raw_diagonal(self) -> FloatArray:
-        """Return the value of each tree with itself; infinite, if it is too large."""
+        """Return the value of each tree with itself; infinite if it exceeds the range of numbers."""
         if self._own is None:
             rows = np.arange(len(self))
             self._own = self._index.evaluate(np.column_stack([rows, rows]))
         return self._own
 
     def _compare(self, others: "PackedTrees", rows: Integers, is_half: bool) -> FloatArray:
-        """Return the values of others, by their numbers, with all of these, without normalisation."""
+        """Return the values of some other trees with all of these, without normalisation."""
         known = self._index.translate(others._index)
         batches = [rows[start : start + ROWS_AT_A_TIME] for start in range(0, len(rows), ROWS_AT_A_TIME)]
         if self._kernel.n_jobs == 1:
@@ -201,7 +201,7 @@ class PackedTrees(PackedExamples):
     def _finish(
         self, values: FloatArray, others: "PackedTrees", rows_a: Integers, rows_b: Integers
     ) -> FloatArray:
-        """Normalise, if it is wanted, the values of others with these; refuse those that are too large."""
+        """Normalise the values of other trees with these if the kernel does; refuse infinite ones."""
         if not self._kernel.normalize:
             return _checked(values, lambda at: (int(rows_a[at[0]]), int(rows_b[at[1]])))
         own_a, own_b = others._raw_diagonal()[rows_a], self._raw_diagonal()[rows_b]
@@ -214,7 +214,7 @@ class PackedTrees(PackedExamples):
     def _finish_large(
         self, values: FloatArray, others: "PackedTrees", rows_a: Integers, rows_b: Integers
     ) -> FloatArray:
-        """Normalise where some values with themselves are too large for a number."""
+        """Normalise where the value of a tree with itself exceeds the range of numbers."""
         index = self._make_index(self._forest.joined(others._forest))
         numbers_a, numbers_b = rows_a + len(self), rows_b
         own_a, own_b = (
@@ -237,23 +237,28 @@ class PackedTrees(PackedExamples):
 
 
 class SubtreeKernel(TreeKernel):
-    """The number of common subtrees.
+    """The number of subtrees that two trees share.
+
+    A subtree is a node with all its descendants.
 
     Parameters
     ----------
     decay : float
-        Decay per level of a fragment. A subtree of n nodes, leaves not counted, weighs `decay` to the power
-        of n.
+        Decay of larger fragments. A subtree of n nodes, leaves not counted, weighs `decay` to the power of n.
     normalize : bool
-        Normalise values, so that each tree has the value 1 with itself. A value is divided by the geometric
-        mean of the values of each tree with itself; a tree that has no fragment has the value 0 with all.
+        Normalise so that K(x, x) = 1. Each value is divided by the geometric mean of the values of both trees
+        with themselves; a tree without fragments has the value 0 with all trees.
     words : {"nodes", "none", "bag"}
-        Treat words as nodes, leave them out, or count them alone, too. In the last case each counts as
-        `decay`.
+        Keep words as leaves, remove them, or count each word as a fragment of weight `decay`, too.
     centre : {"relation", "tag", "word"}
         Labels of the nodes of dependency trees. See `to_constituents`.
     n_jobs : int
         Number of threads; results do not depend on it.
+
+    See Also
+    --------
+    SubsetTreeKernel : Fragments of whole productions, which more trees share.
+    PartialTreeKernel : Fragments of any nodes, which still more trees share.
 
     Examples
     --------
@@ -285,14 +290,27 @@ class SubtreeKernel(TreeKernel):
 
 
 class SubsetTreeKernel(TreeKernel):
-    """The number of common subset trees (Collins & Duffy 2002).
+    """The number of subset trees that two trees share (Collins & Duffy 2002).
+
+    A subset tree is a connected part of a tree in which each node has all of its children or none.
 
     Parameters
     ----------
     decay : float
-        Decay per level of a fragment. A subset tree of n productions weighs `decay` to the power of n.
-    normalize, words, centre, n_jobs
-        As in `SubtreeKernel`.
+        Decay of larger fragments. A subset tree of n productions weighs `decay` to the power of n.
+    normalize : bool
+        Normalise so that K(x, x) = 1. Each value is divided by the geometric mean of the values of both trees
+        with themselves; a tree without fragments has the value 0 with all trees.
+    words : {"nodes", "none", "bag"}
+        Keep words as leaves, remove them, or count each word as a fragment of weight `decay`, too.
+    centre : {"relation", "tag", "word"}
+        Labels of the nodes of dependency trees. See `to_constituents`.
+    n_jobs : int
+        Number of threads; results do not depend on it.
+
+    See Also
+    --------
+    PartialTreeKernel : Fragments may also leave out some children of a node.
 
     Examples
     --------
@@ -324,21 +342,32 @@ class SubsetTreeKernel(TreeKernel):
 
 
 class PartialTreeKernel(TreeKernel):
-    """The number of common partial trees (Moschitti 2006).
+    """The number of partial trees that two trees share (Moschitti 2006).
+
+    A partial tree is a connected part of a tree in which each node has some of its children.
 
     Parameters
     ----------
     decay : float
-        Decay per level of a fragment. Here a child that is skipped between two others weighs `decay`, and
-        each leaf of a partial tree its square.
+        Decay of larger fragments. In partial trees, each skipped child between two others weighs `decay`, and
+        each leaf its square.
     depth_decay : float
         Decay per node of a partial tree.
     max_children : int, optional
         Maximum number of children of a node in a partial tree. SVM-light-TK as it is distributed has 5.
-    normalize, centre, n_jobs
-        As in `SubtreeKernel`.
+    normalize : bool
+        Normalise so that K(x, x) = 1. Each value is divided by the geometric mean of the values of both trees
+        with themselves; a tree without fragments has the value 0 with all trees.
     words : {"nodes", "none", "bag"}
-        Whether words are nodes, which count by themselves here as all nodes do, or are left out.
+        Keep words as leaves, which count as fragments like all nodes ("nodes" and "bag"), or remove them.
+    centre : {"relation", "tag", "word"}
+        Labels of the nodes of dependency trees. See `to_constituents`.
+    n_jobs : int
+        Number of threads; results do not depend on it.
+
+    See Also
+    --------
+    SmoothedPartialTreeKernel : Similar words match in part.
 
     Examples
     --------
@@ -349,6 +378,7 @@ class PartialTreeKernel(TreeKernel):
     """
 
     short_name = "pt"
+    fragments = "partial trees"
 
     def __init__(
         self,
@@ -378,18 +408,37 @@ class PartialTreeKernel(TreeKernel):
 
 
 class SmoothedPartialTreeKernel(PartialTreeKernel):
-    """The number of common partial trees, in which similar words count as equal in part (Croce et al. 2011).
+    """The number of shared partial trees, where similar words match in part (Croce et al. 2011).
 
-    What two nodes have in common is multiplied by the similarity of their labels: 1 for equal ones, what is
-    given for two words that are known, and 0 otherwise. It is a kernel if the similarities are one, as those
-    of vectors always are.
+    The value of two nodes is multiplied by the similarity of their labels: 1 for equal labels, the given
+    similarity for two known words, and 0 otherwise. This is a kernel if the matrix of similarities is
+    positive semi-definite, as that of cosines always is.
 
     Parameters
     ----------
     similarity : dict of str to array, or pair of sequence of str and array
-        Vectors of words, whose similarity is the cosine; or words, and the matrix of their similarities.
-    decay, depth_decay, max_children, normalize, words, centre, n_jobs
-        As in `PartialTreeKernel`.
+        Word vectors, which are compared by cosine; or words and the matrix of their similarities.
+    decay : float
+        Decay of larger fragments. In partial trees, each skipped child between two others weighs `decay`, and
+        each leaf its square.
+    depth_decay : float
+        Decay per node of a partial tree.
+    max_children : int, optional
+        Maximum number of children of a node in a partial tree.
+    normalize : bool
+        Normalise so that K(x, x) = 1. Each value is divided by the geometric mean of the values of both trees
+        with themselves; a tree without fragments has the value 0 with all trees.
+    words : {"nodes", "none", "bag"}
+        Keep words as leaves, which count as fragments like all nodes ("nodes" and "bag"), or remove them.
+    centre : {"relation", "tag", "word"}
+        Labels of the nodes of dependency trees. See `to_constituents`.
+    n_jobs : int
+        Number of threads; results do not depend on it.
+
+    See Also
+    --------
+    PartialTreeKernel : Only equal labels match.
+    SubsetTreeKernel : Fragments with whole productions.
 
     Examples
     --------
@@ -400,6 +449,7 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
     """
 
     short_name = "spt"
+    why_no_fragments = "which counts similar fragments, not only equal ones"
 
     def __init__(
         self,
@@ -435,7 +485,7 @@ def as_words(similarity: Any) -> Words:  # noqa: ANN401
         lengths = np.sqrt(square_rows(vectors))
         if (lengths == 0).any():
             word = words[int(np.flatnonzero(lengths == 0)[0])]
-            raise InputError(f"the vector of {word!r} is zero; expected one with a direction")
+            raise InputError(f"the vector of {word!r} is zero; expected a vector that is not zero")
         dense = np.asarray(vectors.toarray() if issparse(vectors) else vectors)
         return Words(_number(words), (dense / lengths[:, None]).astype(np.float32), None)
     try:
@@ -451,11 +501,11 @@ def as_words(similarity: Any) -> Words:  # noqa: ANN401
 
 
 def _number(words: Sequence[Any]) -> dict[str, int]:
-    """Number words, each of which is a string and there once."""
+    """Number words, which must be distinct strings."""
     numbers: dict[str, int] = {}
     for number, word in enumerate(words):
         if not isinstance(word, str) or word in numbers:
-            raise InputError(f"word {number} of the similarities is {word!r}; expected another string")
+            raise InputError(f"word {number} of the similarities is {word!r}; expected a distinct string")
         numbers[word] = number
     return numbers
 
@@ -467,7 +517,7 @@ def _check_matrix(matrix: npt.NDArray[np.float32], n_words: int) -> None:
     if wrong.size:
         raise InputError(f"the matrix of similarities has the value {wrong[0]}; expected finite numbers")
     if not np.allclose(matrix, matrix.T):
-        raise InputError("the matrix of similarities is not symmetric; expected the same both ways")
+        raise InputError("the matrix of similarities is not symmetric; expected a symmetric matrix")
     diagonal = np.diag(matrix)
     if not np.allclose(diagonal, 1):
         value = diagonal[~np.isclose(diagonal, 1)][0]
@@ -475,7 +525,7 @@ def _check_matrix(matrix: npt.NDArray[np.float32], n_words: int) -> None:
 
 
 def _checked(values: FloatArray, name_pair: Any) -> FloatArray:  # noqa: ANN401
-    """Refuse values that are too large for a number, and name the first pair."""
+    """Refuse infinite values, and name the first pair of trees that has one."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum()
     if np.isfinite(total) or np.isfinite(values).all():

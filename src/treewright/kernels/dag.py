@@ -1,4 +1,4 @@
-"""A forest with equal subtrees made one, and the indices by which trees are compared with all of it."""
+"""A forest in which equal subtrees are shared, and the indices for comparing trees with all of it."""
 
 from functools import cached_property
 from typing import NamedTuple
@@ -24,11 +24,11 @@ from treewright.native.kernels.sst import Followers, Listing
 
 Heights = npt.NDArray[np.int8]
 CHUNK = 512
-"""Trees among which equal subtrees are one: what is looked up for a chunk should fit into a cache."""
+"""Number of trees that share equal subtrees: the lookup tables of a chunk should fit into a cache."""
 
 
 class Kinds(NamedTuple):
-    """What kind each subtree is of, -1 for none, how many kinds there are, and their sequences."""
+    """The kind of each subtree, -1 for none, the number of kinds, and their sequences."""
 
     numbers: Ints
     n_kinds: int
@@ -42,7 +42,7 @@ class Dag:
     ----------
     forest : Forest
     n_together : int
-        Trees among which equal subtrees are one.
+        Number of trees that share equal subtrees.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Dag:
     bags : Bags
         The subtrees of each tree, children before parents.
     symbols : ndarray of int32
-        Of each subtree.
+        The symbol of each subtree.
     last : ndarray of int32
         The last tree that has each subtree.
     """
@@ -81,12 +81,12 @@ class Dag:
 
     @property
     def n_symbols(self) -> int:
-        """How many labels there are."""
+        """Number of distinct labels."""
         return len(self.forest.labels)
 
     @cached_property
     def productions(self) -> Kinds:
-        """The production of each subtree that is no leaf."""
+        """The production of each inner subtree."""
         numbers = np.empty(len(self.symbols), dtype=np.int32)
         n_values = len(self.subtrees.values)
         sequences = _make_sequences(len(numbers), n_values + 1, len(numbers))
@@ -95,7 +95,7 @@ class Dag:
 
     @cached_property
     def edges(self) -> Kinds:
-        """What each child, by its slot in the values of subtrees, is to its parent, unless it is a leaf."""
+        """The relation of each child to its parent, by its slot in the values of subtrees; -1 for leaves."""
         n_values = len(self.subtrees.values)
         slots = np.empty(n_values, dtype=np.int32)
         sequences = _make_sequences(n_values, 3 * n_values + 3, n_values)
@@ -104,7 +104,7 @@ class Dag:
 
     @cached_property
     def pairs(self) -> tuple[Ints, Integers]:
-        """Parent's and child's symbols, by slot of productions (-1 for a parent's own), and their codes."""
+        """Symbols of parent and child by slot of productions (-1 in the parent's slot), and their codes."""
         productions = self.productions.sequences
         starts = productions.indptr[:-1]
         parents = np.repeat(productions.values[starts], np.diff(productions.indptr)).astype(np.int64)
@@ -138,7 +138,7 @@ class Dag:
 
     @cached_property
     def order(self) -> Integers:
-        """The subtrees that are no leaves, by chunk, symbol, production and, the latest first, last tree."""
+        """The inner subtrees, sorted by chunk, symbol, production and last tree, latest first."""
         inner = np.flatnonzero(self.productions.numbers >= 0)
         chunks = self.last[inner] // self.n_together
         keys = (-self.last[inner], self.productions.numbers[inner], self.symbols[inner], chunks)
@@ -146,13 +146,13 @@ class Dag:
 
     @cached_property
     def _owners(self) -> Integers:
-        """The chunk of each place of the listing."""
+        """The chunk of each position of the listing."""
         chunks: Integers = self.last[self.order].astype(np.int64) // self.n_together
         return chunks
 
     @cached_property
     def _slots(self) -> tuple[Integers, Integers]:
-        """The first slot of each place of the listing, and where each slot is in the values of subtrees."""
+        """The first slot of each position of the listing, and the positions of slots in the values."""
         begin = self.subtrees.indptr[self.order] + 1
         sizes = self.subtrees.indptr[self.order + 1] - begin
         indptr = _starts(sizes)
@@ -160,7 +160,7 @@ class Dag:
 
     @cached_property
     def listing(self) -> Listing:
-        """The subtrees that are no leaves, by what they are looked up with."""
+        """The inner subtrees, with the keys by which they are looked up."""
         order, kinds = self.order, self.productions.numbers
         places = np.full(len(self.symbols), -1, dtype=np.int32)
         places[order] = np.arange(len(order))
@@ -182,7 +182,7 @@ class Dag:
         )
 
     def postings(self, bags: Bags, numbers: Ints, n_numbers: int) -> Postings:
-        """Return the trees of all that bags hold, by its number; what has a negative one is left out."""
+        """Return the trees of all items in bags, by item; items with a negative number are left out."""
         found = numbers[bags.ids]
         trees = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(bags.indptr))
         counts = bags.counts
@@ -195,7 +195,7 @@ class Dag:
 
     @cached_property
     def followers(self) -> Followers:
-        """The places of the listing by the edges to their children."""
+        """The positions of the listing by the edges to their children."""
         indptr, slots = self._slots
         edges = self.edges.numbers[slots]
         is_edge = edges >= 0
@@ -206,7 +206,7 @@ class Dag:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """The places of the listing in blocks of one production, by symbol and by pairs of symbols."""
+        """The positions of the listing in blocks of one production, by symbol and by pairs of symbols."""
         order, kinds, symbols = self.order, self.productions.numbers, self.symbols
         keys = self._owners * self.productions.n_kinds + kinds[order]
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -221,7 +221,7 @@ class Dag:
         return Blocks(by_symbol, places, symbols[children], child_places, pair_indptr, pair_blocks)
 
     def _blocks_by_pair(self, starts: Integers, owners: Integers) -> tuple[Integers, Ints]:
-        """Return the blocks that have a child of each pair of symbols, once each, by chunk and pair."""
+        """Return the blocks with a child of each pair of symbols, once each, by chunk and pair."""
         numbers, known = self.pairs
         production_indptr = self.productions.sequences.indptr
         kinds = self.productions.numbers[self.order[starts]]
@@ -237,7 +237,7 @@ class Dag:
         return self._by_chunk(owners[blocks], pairs, len(known)), blocks.astype(np.int32)
 
     def _by_chunk(self, chunks: Integers, numbers: npt.NDArray[np.signedinteger], n_numbers: int) -> Integers:
-        """Return where those of each chunk and number begin, with one column more for where the last end."""
+        """Return the start of each chunk and number, with one more column for the end of the last."""
         n_chunks = len(self._chunks) - 1
         keys = chunks * n_numbers + numbers
         indptr = _starts(np.bincount(keys, minlength=n_chunks * n_numbers))
@@ -246,21 +246,21 @@ class Dag:
         return found
 
     def sort_bags(self, bags: Bags, kinds: Ints) -> Sorted:
-        """Return what each tree's bag holds by its kind."""
+        """Return the items of each tree's bag, sorted by kind."""
         trees = np.repeat(np.arange(len(self)), np.diff(bags.indptr))
         order = _sort((kinds[bags.ids], trees))
         ids = bags.ids[order]
         return Sorted(bags.indptr, ids, kinds[ids], bags.counts[order])
 
     def find_pairs(self, classes: Ints, child_classes: Ints) -> Ints:
-        """Number the pairs of classes, of a subtree and of each child, in the slots of subtrees' values."""
+        """Number the pairs of classes of a subtree and each child, in the slots of the values."""
         owners = np.repeat(np.arange(len(self.symbols)), np.diff(self.subtrees.indptr))
         n_classes = int(classes.max(initial=0)) + 1
         pairs = classes[self.symbols[owners]].astype(np.int64) * n_classes + child_classes
         return np.unique(pairs, return_inverse=True)[1].astype(np.int32)
 
     def find_heights(self, pairs: Ints) -> Heights:
-        """Return 0 for leaves, 1 for subtrees over one leaf whose pair none but such have, 2 for others."""
+        """Return 0 for leaves, 1 for subtrees above one leaf with a pair of their own, 2 for others."""
         sizes = np.diff(self.subtrees.indptr) - 1
         owners = np.repeat(np.arange(len(sizes)), sizes)
         slots = np.flatnonzero(~is_first(self.subtrees.indptr))
@@ -272,10 +272,10 @@ class Dag:
         return np.where(sizes == 0, 0, np.where(is_tag, 1, 2)).astype(np.int8)
 
     def sort_pairs(self, bags: Bags, pairs: Ints) -> tuple[Integers, Ints, Sorted]:
-        """List the pairs of classes in bags of subtrees, each once in a subtree.
+        """List the pairs of classes in bags of subtrees, once per subtree.
 
-        Returns the first of each entry of the bags, the pairs, and those of each tree, in order, with their
-        entries.
+        Returns the first pair of each entry of the bags, the pairs, and the pairs of each tree, sorted, with
+        their entries.
         """
         begin = self.subtrees.indptr[bags.ids] + 1
         sizes = self.subtrees.indptr[bags.ids + 1] - begin
@@ -293,7 +293,7 @@ class Dag:
 
 
 class Translation(NamedTuple):
-    """What the numbers of one dag are in another, -1 for those that it does not have."""
+    """The numbers of one dag in another; -1 for items that the other lacks."""
 
     symbols: Ints
     productions: Ints
@@ -302,7 +302,7 @@ class Translation(NamedTuple):
 
     @classmethod
     def between(cls, dag: Dag, other: Dag) -> "Translation":
-        """Look up in `dag` all that `other` numbers."""
+        """Look up all items of `other` in `dag`."""
         if dag is other:
             sizes = (dag.n_symbols, dag.productions.n_kinds, dag.edges.n_kinds, len(dag.pairs[1]))
             return cls(*(np.arange(size, dtype=np.int32) for size in sizes))
@@ -321,22 +321,22 @@ class Translation(NamedTuple):
 
 
 def find_symbols(dag: Dag, other: Dag) -> Ints:
-    """Return which symbol of `dag` each of another's is, or -1."""
+    """Return the number in `dag` of each symbol of another, or -1."""
     ours = {label: number for number, label in enumerate(dag.forest.labels)}
     return np.array([ours.get(label, -1) for label in other.forest.labels], dtype=np.int32)
 
 
 def find_subtrees(dag: Dag, other: Dag) -> Ints:
-    """Return which subtree of `dag`, whose trees are all together, each of another's is, or -1."""
+    """Return the number in `dag`, whose trees are all in one chunk, of each subtree of another, or -1."""
     found = np.empty(len(other.symbols), dtype=np.int32)
     scratch = np.empty(int(np.diff(other.subtrees.indptr).max(initial=0)), dtype=np.int32)
-    # Children come before parents, so what they are has been found when it is looked up.
+    # Children come before parents, so their numbers are known when a parent is looked up.
     find_sequences(dag.subtrees, other.subtrees, (find_symbols(dag, other), found), scratch, found)
     return found
 
 
 def is_first(indptr: Integers) -> npt.NDArray[np.bool_]:
-    """Tell which values are the first of their sequences."""
+    """Return which values are the first of their sequences."""
     found = np.zeros(indptr[-1], dtype=np.bool_)
     found[indptr[:-1]] = True
     return found
@@ -350,9 +350,9 @@ def _find(ours: Kinds, others: Kinds, tables: tuple[Ints, ...]) -> Ints:
 
 
 def _make_sequences(n: int, n_values: int, n_distinct: int) -> Sequences:
-    """Make room for sequences, of which `n_distinct` at the most are in the table at a time."""
+    """Allocate sequences, of which at most `n_distinct` are in the table at a time."""
     table = np.full(1 << max(4, (2 * n_distinct).bit_length()), -1, dtype=np.int32)
-    # The sequence that is looked up stands behind all others.
+    # The sequence that is looked up is stored after all others.
     return Sequences(np.zeros(n + 2, dtype=np.int64), np.empty(2 * n_values, dtype=np.int32), table)
 
 
@@ -365,14 +365,14 @@ def _make_bags(n_trees: int, n: int) -> Bags:
 
 
 def _starts(sizes: npt.NDArray[np.signedinteger]) -> Integers:
-    """Return where each stretch begins, and where the last ends."""
+    """Return the start of each run, and the end of the last."""
     starts = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=starts[1:])
     return starts
 
 
 def _bounds(keys: Integers, n_keys: int) -> Integers:
-    """Return where each key begins and ends among sorted ones; absent ones begin and end at 0."""
+    """Return the start and end of each key among sorted ones; absent keys start and end at 0."""
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     bounds = np.zeros((2, n_keys), dtype=np.int64)
     bounds[0, keys[starts]] = starts
@@ -381,7 +381,7 @@ def _bounds(keys: Integers, n_keys: int) -> Integers:
 
 
 def _sort(keys: tuple[npt.NDArray[np.signedinteger], ...]) -> Integers:
-    """Return the order by several keys, the last first, as `numpy.lexsort`; as one number if that fits."""
+    """Return the order by several keys, the last first, as `numpy.lexsort`; by one number if they fit."""
     codes, size = np.zeros(len(keys[0]), dtype=np.int64), 1
     for key in keys:
         low, high = int(key.min(initial=0)), int(key.max(initial=0))

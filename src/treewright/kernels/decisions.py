@@ -1,7 +1,7 @@
-"""Lists of candidates, each made by a sequence of decisions of a probability model, as flat arrays.
+"""Candidate lists as flat arrays: each candidate is a sequence of decisions of a probability model.
 
-A *step* is one soft-max that the model has evaluated: a hidden vector, and how probable each of its outputs
-is. A *choice* is one output of one step. The probability of a candidate is the product of those of its
+A *step* is one softmax that the model has evaluated: a hidden vector, and the probability of each of its
+outputs. A *choice* is one output of one step. The probability of a candidate is the product of those of its
 choices. Candidates that begin alike share their first steps.
 
 Outputs are numbered through all soft-max groups of the model: with four actions and ten labels, action 2 may
@@ -20,28 +20,45 @@ from treewright._validate import check_integer
 from treewright.errors import InputError
 
 TOLERANCE = 1e-6
-"""By how much the probabilities of a step may miss 1."""
+"""Tolerance of the sum of the probabilities of a step."""
 
 
 class DecisionList(NamedTuple):
-    """The candidates of one list; see `make_decision_list`.
+    """The candidates of one list, each a sequence of choices of a probability model.
+
+    Make one with `make_decision_list`, which checks the arrays.
 
     Attributes
     ----------
     hidden : ndarray of float, (n_steps, n_hidden)
-        The vector from which each step computes its soft-max, in single precision if it was given so.
+        The hidden vector of each step, from which its softmax is computed. Single precision is kept.
     steps, outputs : ndarray of int, (n_choices,)
-        At which step each choice is made, and what is chosen.
+        The step at which each choice is made, and the chosen output.
     log_probabilities : ndarray of float, (n_choices,)
+        The log probability of each choice.
     indptr : ndarray of int, (n_candidates + 1,)
         Candidate k has the choices from `indptr[k]` to `indptr[k + 1]`.
     n_outputs : int
-        Of all soft-max groups of the model together.
+        Number of outputs, over all softmax groups of the model.
     distributions : csr_matrix of float, (n_steps, n_outputs), or None
-        The probability of each output of each step, nothing for outputs of other groups and for those that
-        are not allowed.
+        The probability of each output of each step. Outputs of other groups, and outputs that are not
+        allowed, have no entry.
     is_observed : ndarray of bool, (n_choices,), or None
-        Which choices the input dictates, such as its words.
+        Whether the input determines a choice, as it determines the words of a sentence.
+
+    See Also
+    --------
+    make_decision_list : Makes a checked list.
+    GradientList : Candidates of any differentiable model.
+
+    Examples
+    --------
+    >>> rows = tw.softmax_rows([[0.0, 1.0], [2.0, 0.0]], [0, 0], 2)
+    >>> candidates = tw.make_decision_list(
+    ...     [[1.0], [0.5]], [0, 1], [0, 1], [0, 1, 2], n_outputs=2, distributions=rows
+    ... )
+    >>> candidates.n_candidates, candidates.log_probabilities.round(2).tolist()
+    (2, [-1.31, -2.13])
     """
 
     hidden: npt.NDArray[np.floating[Any]]
@@ -55,18 +72,32 @@ class DecisionList(NamedTuple):
 
     @property
     def n_candidates(self) -> int:
-        """How many candidates there are."""
+        """Number of candidates."""
         return len(self.indptr) - 1
 
 
 class GradientList(NamedTuple):
     """The candidates of one list of any differentiable model.
 
+    Make one with `make_gradient_list`, which checks the arrays, or with `TorchGradients`.
+
     Attributes
     ----------
     log_probabilities : ndarray of float, (n_candidates,)
+        The log probability of each candidate.
     gradients : ndarray of float, (n_candidates, n_parameters)
-        Of the logarithm of each candidate's probability.
+        The gradient of each log probability with respect to the parameters of the model.
+
+    See Also
+    --------
+    make_gradient_list : Makes a checked list.
+    TorchGradients : Computes lists with a PyTorch model.
+    DecisionList : Candidates as sequences of choices.
+
+    Examples
+    --------
+    >>> tw.make_gradient_list([-0.5, -1.0], [[1.0, 0.0], [0.0, 2.0]]).n_candidates
+    2
     """
 
     log_probabilities: FloatArray
@@ -74,7 +105,7 @@ class GradientList(NamedTuple):
 
     @property
     def n_candidates(self) -> int:
-        """How many candidates there are."""
+        """Number of candidates."""
         return len(self.log_probabilities)
 
 
@@ -89,14 +120,41 @@ def make_decision_list(
     log_probabilities: npt.ArrayLike | None = None,
     is_observed: npt.ArrayLike | None = None,
 ) -> DecisionList:
-    """Return a list of candidates, checked; arrays are as in `DecisionList`.
+    """Make a `DecisionList`: candidates as sequences of choices of a probability model.
 
-    The probabilities of what was chosen come from `distributions` where they are not given. Only
-    `EfficientTopRerankingKernel` does without distributions.
+    The arrays are checked.
+
+    Parameters
+    ----------
+    hidden : array of float, (n_steps, n_hidden)
+        The hidden vector of each step, from which its softmax is computed. Single precision is kept.
+    steps, outputs : array of int, (n_choices,)
+        The step at which each choice is made, and the chosen output.
+    indptr : array of int, (n_candidates + 1,)
+        Candidate k has the choices from `indptr[k]` to `indptr[k + 1]`.
+    n_outputs : int
+        Number of outputs, over all softmax groups of the model.
+    distributions : array or sparse matrix of float, (n_steps, n_outputs), optional
+        The probability of each output of each step; see `softmax_rows`. All derived kernels except
+        `EfficientTopRerankingKernel` need it.
+    log_probabilities : array of float, (n_choices,), optional
+        The log probability of each choice; by default taken from `distributions`.
+    is_observed : array of bool, (n_choices,), optional
+        Whether the input determines a choice, as it determines the words of a sentence. `TopKernel` needs it.
+
+    Returns
+    -------
+    DecisionList
+
+    See Also
+    --------
+    softmax_rows : Computes the distributions.
+    merge_prefixes : Lets candidates share the steps of common prefixes.
+    make_gradient_list : The same for any differentiable model.
 
     Examples
     --------
-    Two candidates that begin with output 0 of the same step; the second step of each is its own:
+    Two candidates that share the first step and begin with its output 0; each has its own second step:
 
     >>> from treewright.kernels.decisions import make_decision_list, softmax_rows
     >>> rows = softmax_rows([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [0, 0, 0], 2)
@@ -127,30 +185,69 @@ def make_decision_list(
 
 
 def make_gradient_list(log_probabilities: npt.ArrayLike, gradients: npt.ArrayLike) -> GradientList:
-    """Return a list of candidates of any model, checked; arrays are as in `GradientList`."""
+    """Make a `GradientList`: candidates of any differentiable model.
+
+    The arrays are checked.
+
+    Parameters
+    ----------
+    log_probabilities : array of float, (n_candidates,)
+        The log probability of each candidate.
+    gradients : array of float, (n_candidates, n_parameters)
+        The gradient of each log probability with respect to the parameters of the model.
+
+    Returns
+    -------
+    GradientList
+
+    See Also
+    --------
+    TorchGradients : Computes lists with a PyTorch model.
+    make_decision_list : Candidates as sequences of choices.
+
+    Examples
+    --------
+    >>> candidates = tw.make_gradient_list([-0.5, -1.0], [[1.0, 0.0], [0.0, 2.0]])
+    >>> tw.FisherKernel()([candidates]).tolist()
+    [[1.25, 0.5], [0.5, 5.0]]
+    """
     logs = _as_floats("log_probabilities", log_probabilities, 1)
     slopes = _as_floats("gradients", gradients, 2)
     if len(slopes) != len(logs) or not len(logs):
         found = f"gradients has {len(slopes)} rows and log_probabilities {len(logs)} values"
-        raise InputError(f"{found}; expected as many, and at least one")
+        raise InputError(f"{found}; expected equal numbers, at least one")
     return GradientList(logs, slopes)
 
 
 def softmax_rows(logits: Sequence[npt.ArrayLike], starts: npt.ArrayLike, n_outputs: int) -> csr_matrix:
-    """Return the distributions of steps as rows of a sparse matrix.
+    """Compute the output distributions of steps, as rows of a sparse matrix.
+
+    Each step has the softmax of its logits in the columns of its group of outputs.
 
     Parameters
     ----------
     logits : sequence of array of float
-        Of the outputs of the soft-max group of each step; minus infinity for what is not allowed.
+        The logits of the outputs of each step's softmax group; minus infinity for outputs that are not
+        allowed.
     starts : array of int, (n_steps,)
-        The first output of that group.
+        The number of the first output of each step's group.
     n_outputs : int
-        Of all groups together.
+        Number of outputs, over all groups.
 
     Returns
     -------
     csr_matrix of float, (n_steps, n_outputs)
+
+    See Also
+    --------
+    make_decision_list : Takes the matrix as `distributions`.
+
+    Examples
+    --------
+    Two steps with different groups: the first has outputs 0 and 1, the second has outputs 2 to 4.
+
+    >>> tw.softmax_rows([[0.0, 1.0], [2.0, 0.0, 0.0]], [0, 2], 5).toarray().round(2).tolist()
+    [[0.27, 0.73, 0.0, 0.0, 0.0], [0.0, 0.0, 0.79, 0.11, 0.11]]
     """
     check_integer("n_outputs", n_outputs, minimum=1)
     begins = _as_numbers("starts", starts, (len(logits),), n_outputs)
@@ -162,7 +259,7 @@ def softmax_rows(logits: Sequence[npt.ArrayLike], starts: npt.ArrayLike, n_outpu
             raise InputError(f"logits of step {number} are {scores!r}; expected numbers, not all -inf")
         if begin + len(scores) > n_outputs:
             last = begin + len(scores) - 1
-            raise InputError(f"step {number} has outputs to {last}; expected at most {n_outputs - 1}")
+            raise InputError(f"the last output of step {number} is {last}; expected at most {n_outputs - 1}")
         shares = np.exp(scores[allowed] - scores[allowed].max())
         values.append(shares / shares.sum())
         columns.append(begin + allowed)
@@ -171,10 +268,33 @@ def softmax_rows(logits: Sequence[npt.ArrayLike], starts: npt.ArrayLike, n_outpu
 
 
 def merge_prefixes(decisions: DecisionList) -> DecisionList:
-    """Let candidates whose first outputs are the same share the steps at which they are chosen.
+    """Let candidates with the same first choices share the steps of these choices.
 
-    For models in which a step depends on nothing but the choices before it. Steps that are no longer needed
-    are left out.
+    For models in which a step depends only on the choices before it. Steps that are no longer needed are
+    removed.
+
+    Parameters
+    ----------
+    decisions : DecisionList
+        Candidates that each have their own steps.
+
+    Returns
+    -------
+    DecisionList
+
+    See Also
+    --------
+    make_decision_list : Makes a list of candidates.
+    TopKernel : Needs merged prefixes.
+
+    Examples
+    --------
+    >>> rows = tw.softmax_rows([[0.0, 1.0]] * 4, [0] * 4, 2)
+    >>> separate = tw.make_decision_list(
+    ...     [[1.0], [0.5]] * 2, [0, 1, 2, 3], [0, 0, 0, 1], [0, 2, 4], n_outputs=2, distributions=rows
+    ... )
+    >>> tw.merge_prefixes(separate).steps.tolist()
+    [0, 1, 0, 1]
     """
     numbers: dict[tuple[int, int], int] = {}
     kept: dict[int, int] = {}
@@ -229,7 +349,7 @@ def _check_indptr(indptr: npt.ArrayLike) -> Integers:
     bounds = np.asarray(indptr, dtype=np.int64)
     if bounds.ndim != 1 or len(bounds) < 2 or bounds[0] != 0 or (np.diff(bounds) < 0).any():
         found = np.array2string(bounds, threshold=8)
-        raise InputError(f"indptr is {found}; expected 0 and where each candidate ends, in order")
+        raise InputError(f"indptr is {found}; expected 0, then the end of each candidate")
     return bounds
 
 
@@ -262,7 +382,7 @@ def _check_distributions(distributions: Any, shape: tuple[int, int]) -> csr_matr
 
 def _look_up(rows: csr_matrix | None, steps: Integers, outputs: Integers) -> FloatArray:
     if rows is None or not issparse(rows):
-        raise InputError("there are no log_probabilities and no distributions; expected either")
+        raise InputError("log_probabilities and distributions are both None; expected one of them")
     chosen = np.asarray(rows[steps, outputs], dtype=np.float64).ravel() if len(steps) else np.zeros(0)
     wrong = np.flatnonzero(chosen <= 0)
     if len(wrong):

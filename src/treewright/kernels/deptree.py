@@ -1,9 +1,8 @@
 """The dependency tree kernel of Qian & Liu (2015), section 5.2.1.
 
-A fragment of a tree is a connected set of arcs in which neighbouring siblings are neighbours in the tree too.
-A sub feature tree is a fragment with one of its basic features for each arc, and the kernel of two trees is
-the number of pairs of equal ones, one from each tree. The recursion is in
-`treewright.native.kernels.deptree`.
+A fragment of a tree is a connected set of arcs in which adjacent siblings are also adjacent in the tree. A
+sub feature tree is a fragment with one basic feature per arc, and the kernel of two trees is the number of
+pairs of equal sub feature trees, one from each tree. The recursion is in `treewright.native.kernels.deptree`.
 """
 
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from treewright.data.arcs import ARC_FEATURES, BETWEEN, ArcEncoder
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel, PackedExamples, check_rows
+from treewright.kernels.inputs import as_collection
 from treewright.native.data.arcs import DISTANCE_BITS, LAST_VALUE_BITS
 from treewright.native.kernels.deptree import (
     LANES,
@@ -36,22 +36,27 @@ SMALLEST_DECAY = 1e-6
 
 
 class DependencyTreeKernel(Kernel):
-    """The number of common sub feature trees of two dependency trees.
+    """The number of sub feature trees that two dependency trees share.
 
-    All occurrences count. A tree has many times more fragments in common with itself than with any other,
-    which `decay` and `normalize` are there to soften.
+    All occurrences count. A tree shares many more fragments with itself than with any other; `decay` and
+    `normalize` reduce this.
 
     Parameters
     ----------
     features : sequence of str
-        The basic features of an arc, some of `treewright.data.arcs.ARC_FEATURES`.
+        Basic features of an arc, from `treewright.data.arcs.ARC_FEATURES`.
     decay : float
-        A sub feature tree of n arcs counts `decay` to the power of n.
+        Decay of larger fragments: one of n arcs weighs `decay` to the power of n.
     normalize : bool
-        Divide by the geometric mean of the values of each tree with itself. A tree without arcs then has the
-        value 0 with every tree.
+        Normalise so that K(x, x) = 1. A tree without arcs has the value 0 with every tree.
     root : bool
-        Whether the arc from the root to a sentence's top word is an arc like others.
+        Treat the arc from the root to the top word of a sentence like other arcs.
+
+    See Also
+    --------
+    SubtreeSpace : The same fragments as mined features.
+    DependencyReranker : Reranks dependency trees.
+    PartialTreeKernel : Compares any trees, also dependency trees.
 
     Examples
     --------
@@ -82,29 +87,31 @@ class DependencyTreeKernel(Kernel):
 
         Parameters
         ----------
-        trees_a, trees_b : sequence of DepTree
-            Without the second, the first with itself.
+        trees_a, trees_b : iterable of DepTree
+            Trees to compare. Without the second, the first are compared with themselves.
 
         Returns
         -------
         ndarray of float, (len(trees_a), len(trees_b))
-            Infinite where a number is too large and not normalised.
+            Infinite where a value overflows and is not normalised.
         """
         if trees_b is None or trees_b is trees_a:
             return super().__call__(trees_a)
-        packed = self.pack([*trees_a, *trees_b])  # once, where packing one and comparing packs it twice
+        trees_a, trees_b = as_collection(trees_a), as_collection(trees_b)
+        packed = self.pack([*trees_a, *trees_b])  # packs once; packing one and comparing would pack it twice
         rows = np.arange(len(packed))
         return packed.block(rows[: len(trees_a)], rows[len(trees_a) :])
 
     def pack(self, trees: Sequence[DepTree]) -> "PackedDependencyTrees":
-        """Prepare trees of which many pairs are to be evaluated.
+        """Pack trees for the evaluation of many pairs.
 
-        Several trees of the same words and tags, as a parser's candidates are, share the work on their common
+        Trees with the same words and tags, such as a parser's candidates, share the work on their common
         arcs.
         """
         check_number("decay", self.decay, low=SMALLEST_DECAY, high=1)
         check_choice("normalize", self.normalize, (False, True))
         check_choice("root", self.root, (False, True))
+        trees = as_collection(trees)
         _check_trees(trees)
         encoder = ArcEncoder.from_trees(trees, templates=self.features)
         return PackedDependencyTrees(
@@ -113,10 +120,10 @@ class DependencyTreeKernel(Kernel):
 
 
 class PackedDependencyTrees(PackedExamples):
-    """Trees, by number, with what the evaluation of their kernel needs.
+    """Trees that are packed for evaluation, referred to by number.
 
-    Made by `DependencyTreeKernel.pack`. Takes about 180 bytes for each different arc of a sentence and 12 for
-    each arc of a tree.
+    Made by `DependencyTreeKernel.pack`. Needs about 180 bytes per distinct arc of a sentence and 12 per arc
+    of a tree.
     """
 
     def __init__(
@@ -165,9 +172,10 @@ class PackedDependencyTrees(PackedExamples):
     def compare(self, examples: Sequence[DepTree]) -> FloatArray:
         """Return the values of other trees with all of these: an array (len(examples), len(self)).
 
-        All trees are packed anew, since only then do words that these do not have differ from each other.
-        Where many lists are compared with few trees, it is faster to compare them at once.
+        All trees are packed again, because only then are words distinguished that these do not have. If many
+        lists are compared with few trees, it is faster to compare them at once.
         """
+        examples = as_collection(examples)
         _check_trees(examples)
         together = [*examples, *self._given]
         encoder = ArcEncoder.from_trees(together, column=self._column, templates=self._templates)
@@ -178,7 +186,7 @@ class PackedDependencyTrees(PackedExamples):
         return packed.block(np.arange(len(examples)), np.arange(len(examples), len(together)))
 
     def diagonal(self) -> FloatArray:
-        """Return the value of each tree with itself; infinite where it is too large."""
+        """Return the value of each tree with itself; infinity on overflow."""
         if self._logs is not None:
             return np.isfinite(self._logs).astype(np.float64)
         rows = np.arange(len(self))
@@ -206,7 +214,7 @@ class PackedDependencyTrees(PackedExamples):
     def _normalized(
         self, values: FloatArray, own: FloatArray, rows_a: Integers, rows_b: Integers
     ) -> FloatArray:
-        """Divide by geometric means, as logarithms, since these are finite where values are not."""
+        """Divide by geometric means in log space, which is finite where values overflow."""
         with np.errstate(divide="ignore"):
             logs = np.log(values)
         large_a, large_b = np.nonzero(np.isinf(values))
@@ -271,7 +279,7 @@ class _Codes(NamedTuple):
 
 
 def _number_sentences(trees: Sequence[DepTree], column: str) -> tuple[Integers, list[DepTree]]:
-    """Return the number of each tree's sentence, the same for the same words and tags, and a tree of each."""
+    """Return the sentence number of each tree, equal for equal words and tags, and a tree per sentence."""
     numbers: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
     sentences = np.empty(len(trees), dtype=np.int64)
     examples: list[DepTree] = []
@@ -306,10 +314,10 @@ def _pack_arcs(
 def _pack_signatures(
     templates: Sequence[str], ids: dict[str, npt.NDArray[np.int32]]
 ) -> npt.NDArray[np.uint64]:
-    """Return the last bytes of the ids of features without one of which no other is shared.
+    """Return the last bytes of the ids of features that two arcs must share to share any other.
 
-    A feature that says less than another is shared where that one is: ``h.tag m.tag`` where
-    ``h-1.tag h.tag m.tag *`` is.
+    A less specific feature is shared if a more specific one is: ``h.tag m.tag`` if ``h-1.tag h.tag m.tag *``
+    is.
     """
     parts = {name: set(name.split()) for name in templates}
     needed = [name for name in parts if not any(other < parts[name] for other in parts.values())]
@@ -319,7 +327,7 @@ def _pack_signatures(
 
 
 def _pack_between(indptr: Integers, keys: Keys) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return a number for the tags of both ends of arcs, and the sorted ids of tags between these."""
+    """Return a number for the tags of both ends of arcs, and the sorted ids of the tags between them."""
     owners = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     between = _intern(keys[np.lexsort((keys, owners))])
     has_some = indptr[:-1] < indptr[1:]
@@ -329,7 +337,7 @@ def _pack_between(indptr: Integers, keys: Keys) -> tuple[npt.NDArray[np.int32], 
 
 
 def _intern(keys: Keys) -> npt.NDArray[np.int32]:
-    """Number different keys in their order."""
+    """Number distinct keys in their order."""
     return np.unique(keys, return_inverse=True)[1].astype(np.int32)
 
 

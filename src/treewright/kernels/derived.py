@@ -1,13 +1,12 @@
 """Kernels derived from probability models (Titov & Henderson 2005): the features are derivatives.
 
-How the probability of a candidate would change with the weights of a trained model tells what there is in the
-candidate. The first feature of all these kernels is a score, the model's own opinion; the others are
-derivatives of a score with respect to the weights and biases of the output layer, of lists of `DecisionList`,
-or of any weights, of lists of `GradientList`.
+The gradient of a candidate's probability with respect to the weights of a trained model describes the
+candidate. The first feature of each kernel is a score of the model. The others are derivatives of a score
+with respect to the weights and biases of the output layer (for a `DecisionList`) or to any weights (for a
+`GradientList`).
 
-The derivative of the logarithm of a probability is a sum over choices, each of which weighs 1 in the
-candidates that make it. The derivative of any score here is such a sum with other weights of choices, and
-that is all in which these kernels differ.
+The derivative of a log probability is a sum over choices, in which each choice of the candidate has the
+weight 1. The kernels differ only in the weights of choices.
 """
 
 from abc import abstractmethod
@@ -25,23 +24,24 @@ from treewright.errors import InputError
 from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.compose import VectorKernel
 from treewright.kernels.decisions import DecisionList, GradientList, candidate_logs
+from treewright.kernels.inputs import as_collection
 from treewright.kernels.prefixes import log_normalizer
 from treewright.scale import one_blas_thread
 
 AnyList = DecisionList | GradientList
 SMALLEST_REST = 1e-12
-"""Of the probability that is left for others; less is taken for so much."""
+"""Lower bound of the probability of all other candidates."""
 LARGEST = 1e12
 
 
 class Choices(NamedTuple):
-    """The distinct choices of a list, and how often each candidate makes them and comes to their steps.
+    """The distinct choices of a list, and how often each candidate makes them and visits their steps.
 
     Attributes
     ----------
     steps, outputs : ndarray of int, (n_distinct,)
     of_choice : ndarray of int, (n_choices,)
-        Which of them each choice of the list is.
+        The number of each choice of the list among the distinct ones.
     made : ndarray of float, (n_candidates, n_distinct)
     visited : ndarray of float, (n_candidates, n_steps)
     """
@@ -54,21 +54,21 @@ class Choices(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """The score of each candidate, and how its derivative adds up those of choices.
+    """The score of each candidate, and its derivative as a weighted sum of derivatives of choices.
 
-    Each of some rows is a sum of derivatives of choices, and the derivative of a score is a mixture of these
-    rows: they have few choices each, where mixtures have many.
+    Each row is a sum of derivatives of choices, and the derivative of a score is a mixture of rows: a row has
+    few choices, a mixture has many.
 
     Attributes
     ----------
     scores : ndarray of float, (n_candidates,)
     choices : ndarray of float, (n_rows, n_distinct)
-        The weight of each choice: of its logit.
+        The weight of the logit of each choice.
     steps : ndarray of float, (n_rows, n_steps), or None
-        The sum of these weights at each step: of the logarithm of its normaliser, with a minus. None leaves
-        normalisers out.
+        The sum of these weights at each step, which is minus the weight of its log normaliser. None ignores
+        normalisers.
     mixture : ndarray of float, (n_candidates, n_rows), or None
-        None stands for a row for each candidate.
+        None means one row per candidate.
     """
 
     scores: FloatArray
@@ -78,7 +78,7 @@ class Slopes(NamedTuple):
 
 
 class DerivedKernel(Kernel):
-    """What kernels derived from a probability model have in common.
+    """Base class of kernels derived from a probability model.
 
     An example is a list of candidates, since the features of a candidate may depend on the others. Values are
     those of all candidates of all lists, one after the other.
@@ -86,9 +86,9 @@ class DerivedKernel(Kernel):
     Parameters
     ----------
     score_scale : float
-        What the score is multiplied by as a feature.
+        Factor of the score as a feature.
     biases : bool
-        Whether biases of the output layer have features, too. Of lists of `DecisionList` only.
+        Also use the biases of the output layer as features. For `DecisionList` only.
     """
 
     def __init__(self, *, score_scale: float = 1.0, biases: bool = True) -> None:
@@ -105,25 +105,25 @@ class DerivedKernel(Kernel):
         Returns
         -------
         csr_matrix of float, (n_candidates, n_features), or ndarray
-            The score comes first. After it, of lists of `DecisionList`, the weights of each output, each with
-            its bias behind them if there are `biases`; of lists of `GradientList`, in an array, the
-            parameters in their order.
+            The score comes first. For `DecisionList`, the weights of each output follow, each with its bias
+            if `biases` is True; for `GradientList`, an array with the parameters in their order.
         """
         found = [self._list_features(each) for each in self._check(lists)]
         return vstack(found, format="csr") if issparse(found[0]) else np.concatenate(found)
 
     def scores(self, lists: Sequence[AnyList]) -> FloatArray:
-        """Return the first feature of all candidates, without its scale."""
+        """Return the unscaled scores of all candidates."""
         return np.concatenate([self._scores(each) for each in self._check(lists)])
 
     def pack(self, examples: Sequence[AnyList]) -> PackedExamples:
-        """Prepare lists of which many pairs of candidates are to be evaluated."""
+        """Pack lists for the evaluation of many pairs of candidates."""
         return _PackedLists(self, examples)
 
     def _check(self, lists: Sequence[AnyList]) -> Iterator[AnyList]:
-        """Yield lists, if all have the same features; each is taken once, as it may be made only then."""
+        """Yield lists, each read once; refuse lists with other features than the first."""
         check_number("score_scale", self.score_scale, low=0, high=LARGEST)
         check_choice("biases", self.biases, (False, True))
+        lists = as_collection(lists)
         if isinstance(lists, DecisionList | GradientList) or not len(lists):
             raise InputError(f"lists is {type(lists).__name__}; expected a sequence of at least one list")
         expected = _describe(lists[0])
@@ -153,18 +153,29 @@ class DerivedKernel(Kernel):
 
     def _combine_gradients(self, candidates: GradientList) -> tuple[FloatArray, FloatArray]:
         """Return the scores of candidates and their derivatives."""
-        raise InputError(
-            f"{type(self).__name__} has a list of gradients; expected a DecisionList, which has its choices"
-        )
+        raise InputError(f"{type(self).__name__} cannot use a GradientList; expected a DecisionList")
 
 
 class FisherKernel(DerivedKernel):
-    """The derivatives of the logarithm of a candidate's probability (equation 2), and that logarithm.
+    """The Fisher kernel: a candidate's log probability and its derivatives (equation 2).
 
     Parameters
     ----------
-    score_scale, biases
-        As those of `DerivedKernel`.
+    score_scale : float
+        Factor of the score as a feature.
+    biases : bool
+        Also use the biases of the output layer as features. For `DecisionList` only.
+
+    See Also
+    --------
+    TopKernel : Log odds instead of log probabilities.
+    TopRerankingKernel : Log odds among the candidates of a list.
+
+    Examples
+    --------
+    >>> candidates = tw.make_gradient_list([-0.5, -1.0], [[1.0, 0.0], [0.0, 2.0]])
+    >>> tw.FisherKernel().features([candidates]).tolist()
+    [[-0.5, 1.0, 0.0], [-1.0, 0.0, 2.0]]
     """
 
     short_name = "fisher"
@@ -181,17 +192,40 @@ class FisherKernel(DerivedKernel):
 
 
 class TopKernel(DerivedKernel):
-    """The log odds that a candidate is the right one among all there are (equations 3 to 5).
+    """The TOP kernel: log odds that a candidate is the right one of all possible ones (equations 3 to 5).
 
-    The sum over all candidates that the model could make is estimated from those in the list: where choices
-    are free, those that no candidate makes are taken to go on as the others do on average; see
-    `treewright.kernels.prefixes`. Candidates must share the steps of what they have in common
-    (`merge_prefixes`), and `is_observed` must say which choices are not free.
+    The sum over all candidates that the model could make is estimated from those in the list. Where choices
+    are free, continuations that no candidate has are estimated by the mean of the others; see
+    `treewright.kernels.prefixes`. Candidates must share the steps of common prefixes (`merge_prefixes`), and
+    `is_observed` must mark the choices that the input determines.
 
     Parameters
     ----------
-    score_scale, biases
-        As those of `DerivedKernel`.
+    score_scale : float
+        Factor of the score as a feature.
+    biases : bool
+        Also use the biases of the output layer as features. For `DecisionList` only.
+
+    See Also
+    --------
+    merge_prefixes : Prepares the candidates.
+    TopRerankingKernel : Log odds among the candidates of a list.
+    FisherKernel : Log probabilities instead of log odds.
+
+    Examples
+    --------
+    >>> rows = tw.softmax_rows([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], [0, 0, 0], 2)
+    >>> candidates = tw.make_decision_list(
+    ...     [[1.0], [0.5], [2.0]],
+    ...     [0, 1, 0, 2],
+    ...     [0, 0, 1, 1],
+    ...     [0, 2, 4],
+    ...     n_outputs=2,
+    ...     distributions=rows,
+    ...     is_observed=[False] * 4,
+    ... )
+    >>> tw.TopKernel().scores([candidates]).round(2).tolist()
+    [-1.17, -0.55]
     """
 
     short_name = "top"
@@ -223,17 +257,30 @@ class TopKernel(DerivedKernel):
 
 
 class TopRerankingKernel(DerivedKernel):
-    """The log odds that a candidate is the right one of its list (equation 15).
+    """The TOP reranking kernel: log odds that a candidate is the right one of its list (equation 15).
 
-    Its derivative is that of the logarithm of the candidate's probability, less the mean of those of the
-    others, each of which counts by its probability. What all candidates have in common is zero in it.
-
-    A list of one candidate, of which there are no odds, has no features.
+    The derivative is that of the candidate's log probability, minus the mean over the other candidates,
+    weighted by their probabilities. Features that all candidates have in common cancel out. The features of a
+    list of one candidate are 0.
 
     Parameters
     ----------
-    score_scale, biases
-        As those of `DerivedKernel`.
+    score_scale : float
+        Factor of the score as a feature.
+    biases : bool
+        Also use the biases of the output layer as features. For `DecisionList` only.
+
+    See Also
+    --------
+    EfficientTopRerankingKernel : A faster approximation.
+    TopKernel : Log odds among all possible candidates.
+    CandidateReranker : Reranks candidates with any features.
+
+    Examples
+    --------
+    >>> candidates = tw.make_gradient_list([-0.5, -1.0], [[1.0, 0.0], [0.0, 2.0]])
+    >>> tw.TopRerankingKernel().features([candidates]).round(2).tolist()
+    [[0.5, 1.0, -2.0], [-0.5, -1.0, 2.0]]
     """
 
     short_name = "top-rerank"
@@ -249,14 +296,29 @@ class TopRerankingKernel(DerivedKernel):
 
 
 class EfficientTopRerankingKernel(DerivedKernel):
-    """`TopRerankingKernel` with the normalisers of soft-maxes held fixed (equation 18).
+    """`TopRerankingKernel` with fixed softmax normalisers (equation 18), which is faster.
 
-    Only outputs that were chosen have features, however many there are.
+    Only outputs that were chosen have features.
 
     Parameters
     ----------
-    score_scale, biases
-        As those of `DerivedKernel`.
+    score_scale : float
+        Factor of the score as a feature.
+    biases : bool
+        Also use the biases of the output layer as features. For `DecisionList` only.
+
+    See Also
+    --------
+    TopRerankingKernel : The kernel that this one approximates.
+
+    Examples
+    --------
+    >>> rows = tw.softmax_rows([[0.0, 1.0], [2.0, 0.0]], [0, 0], 2)
+    >>> candidates = tw.make_decision_list(
+    ...     [[1.0], [0.5]], [0, 1], [0, 1], [0, 1, 2], n_outputs=2, distributions=rows
+    ... )
+    >>> tw.EfficientTopRerankingKernel()([candidates]).round(2).tolist()
+    [[3.91, -3.91], [-3.91, 3.91]]
     """
 
     short_name = "efficient-top"
@@ -304,7 +366,7 @@ def _count_pairs(rows: Integers, columns: Integers, shape: tuple[int, int]) -> F
 
 
 def rerank_scores(logs: FloatArray) -> FloatArray:
-    """Return each value less the logarithm of the sum of the exponentials of all others (equation 15)."""
+    """Return each value minus the log of the sum of the exponentials of all others (equation 15)."""
     if len(logs) == 1:
         return np.zeros(1)
     others = np.where(np.eye(len(logs), dtype=np.bool_), -np.inf, logs)
@@ -312,7 +374,7 @@ def rerank_scores(logs: FloatArray) -> FloatArray:
 
 
 def rival_shares(logs: FloatArray) -> FloatArray:
-    """Return for each candidate (row) how probable each other (column) is among all others."""
+    """Return, for each candidate (row), the probability of each other candidate (column) among all others."""
     if len(logs) == 1:
         return np.zeros((1, 1))
     others = np.where(np.eye(len(logs), dtype=np.bool_), -np.inf, logs)
@@ -321,7 +383,7 @@ def rival_shares(logs: FloatArray) -> FloatArray:
 
 
 def contrast(candidates: DecisionList, choices: Choices) -> Slopes:
-    """Return what the derivative of equation 15 is made of: each candidate less the mean of its rivals."""
+    """Return the terms of the derivative of equation 15: each candidate minus the mean of the others."""
     logs = candidate_logs(candidates)
     return Slopes(
         rerank_scores(logs),
@@ -332,15 +394,15 @@ def contrast(candidates: DecisionList, choices: Choices) -> Slopes:
 
 
 def _leave_out_shared(values: FloatArray) -> FloatArray:
-    """Return values with zeros in columns where all rows agree, which a difference of rows does not see."""
+    """Return values with zeros in columns where all rows are equal, which cancel in differences of rows."""
     return np.asarray(values * (values != values[0]).any(axis=0), dtype=np.float64)
 
 
 def multiply_out(candidates: DecisionList, choices: Choices, slopes: Slopes, *, biases: bool) -> csr_matrix:
     """Return derivatives with respect to the output layer, (n_candidates, n_outputs * width).
 
-    The derivative of the logarithm of the probability of a choice is the hidden vector for the weights of the
-    output that is chosen, less that vector times its probability for each output of the step.
+    The derivative of the log probability of a choice is the hidden vector with respect to the weights of the
+    chosen output, minus that vector times its probability for each output of the step.
     """
     vectors = candidates.hidden.astype(np.float64, copy=False)
     if biases:
@@ -362,7 +424,7 @@ def multiply_out(candidates: DecisionList, choices: Choices, slopes: Slopes, *, 
 def _mix(
     mixture: FloatArray, owners: Integers, outputs: Integers, values: FloatArray
 ) -> tuple[Integers, Integers, FloatArray]:
-    """Return the values of mixtures of rows, from those of outputs of rows, each mixture with all outputs."""
+    """Return the values of mixtures of rows from the values of the rows, each mixture with all outputs."""
     present, places = np.unique(outputs, return_inverse=True)
     block = np.zeros((mixture.shape[1], len(present), values.shape[1]))
     block[owners, places] = values
@@ -375,7 +437,7 @@ def _mix(
 
 
 def _output_factors(candidates: DecisionList, choices: Choices, slopes: Slopes) -> csr_matrix:
-    """Return how often each output of each row (rows of rows) counts the vector of each step."""
+    """Return the factor of the vector of each step in each output of each row."""
     owners, chosen = np.nonzero(slopes.choices)
     rows = [owners * candidates.n_outputs + choices.outputs[chosen]]
     columns = [choices.steps[chosen]]
@@ -395,7 +457,7 @@ def _output_factors(candidates: DecisionList, choices: Choices, slopes: Slopes) 
 
 
 def _describe(candidates: AnyList) -> str:
-    """Say what features there are."""
+    """Describe the features."""
     if isinstance(candidates, GradientList):
         return f"a GradientList of {candidates.gradients.shape[1]} parameters"
     if isinstance(candidates, DecisionList):
@@ -407,4 +469,6 @@ def _describe(candidates: AnyList) -> str:
 def _need_distributions(kernel: DerivedKernel, candidates: DecisionList) -> None:
     if candidates.distributions is None:
         name = type(kernel).__name__
-        raise InputError(f"a list has no distributions; expected them for {name}, which has all outputs")
+        raise InputError(
+            f"a list has no distributions; expected them for {name}, whose features include all outputs"
+        )

@@ -1,6 +1,6 @@
-"""Examples of any kind, and kernels, as things to choose from, to save and to load.
+"""Selecting, saving and loading examples of any kind, and kernels.
 
-Nothing here knows what a kernel takes: a list of trees, of tuples of trees and vectors, a matrix.
+Examples are whatever a kernel takes: a list of trees, of tuples of trees and vectors, a matrix.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,38 +32,38 @@ SEQUENCES: dict[str, Any] = {
 
 
 def check_examples(examples: Any) -> Any:  # noqa: ANN401
-    """Return examples as something to choose from: a sparse matrix by rows, an array, or a list."""
+    """Return examples so that they can be indexed: as a CSR matrix, an array, or a list."""
     if issparse(examples):
         return csr_matrix(examples)
     if isinstance(examples, np.ndarray) and examples.ndim > 0:
         return examples
     is_one = isinstance(examples, str | ConstTree | DepTree) or is_nltk(examples)
     if is_one or not hasattr(examples, "__iter__"):
-        raise InputError(f"the examples are {type(examples).__name__}; expected a list of them")
+        raise InputError(f"the examples are {type(examples).__name__}; expected a list or another iterable")
     return list(examples)
 
 
 def count_examples(examples: Any) -> int:  # noqa: ANN401
-    """Return how many examples there are, of those from `check_examples`."""
+    """Return the number of examples from `check_examples`."""
     return int(examples.shape[0]) if issparse(examples) else len(examples)
 
 
 def take_examples(examples: Any, rows: Integers | slice) -> Any:  # noqa: ANN401
-    """Return some of the examples, of those from `check_examples`."""
+    """Return some of the examples from `check_examples`."""
     if isinstance(rows, slice) or not isinstance(examples, list):
         return examples[rows]
     return [examples[row] for row in rows.tolist()]
 
 
 def kernel_state(kernel: Kernel) -> State:
-    """Return a kernel as it can be saved: its class and its parameters."""
+    """Return the state of a kernel: its class and its parameters."""
     state = State("Kernel")
     state.values["kernel"] = _encode(kernel, "kernel", state.arrays)
     return state
 
 
 def kernel_from_state(state: State) -> Kernel:
-    """Make the kernel again.
+    """Return the kernel of a state.
 
     Raises
     ------
@@ -96,7 +96,7 @@ class KernelField:
 
 
 def _encode(value: Any, name: str, arrays: dict[str, npt.NDArray[Any]]) -> Any:  # noqa: ANN401
-    """Return a parameter as JSON can hold it; arrays go elsewhere, by number."""
+    """Return a parameter as JSON can hold it; arrays are stored separately, by number."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, PLAIN_TYPES):
@@ -133,7 +133,7 @@ def _decode(value: Any, state: State) -> Any:  # noqa: ANN401
 
 
 def examples_state(examples: Any) -> State:  # noqa: ANN401
-    """Return examples, as they come from `check_examples`, as they can be saved, part by part.
+    """Return the state of examples from `check_examples`.
 
     An nltk.Tree is saved as the `ConstTree` that kernels make of it.
     """
@@ -160,14 +160,14 @@ def examples_state(examples: Any) -> State:  # noqa: ANN401
 
 
 def _plain_item(item: Any) -> Any:  # noqa: ANN401
-    """Return an example as something that can be saved, where it is only another form of it."""
+    """Return an example in a form that can be saved."""
     if isinstance(item, np.generic):
         return item.item()
     return from_nltk(item) if is_nltk(item) else item
 
 
 def _mixed_state(items: list[Any]) -> State:
-    """Return examples of several kinds: those of each, and which are of which."""
+    """Return the state of examples of several types, type by type."""
     kinds = list(dict.fromkeys(map(type, items)))
     numbers = np.array([kinds.index(type(item)) for item in items], dtype=np.int64)
     parts = {
@@ -178,7 +178,7 @@ def _mixed_state(items: list[Any]) -> State:
 
 
 def _compound_state(items: list[Any], kind: type) -> State:
-    """Return examples of one kind that have several parts."""
+    """Return the state of examples of one type that have several parts."""
     if kind in SEQUENCES.values():
         return _sequence_state(items, kind)
     if kind is dict and len({tuple(item) for item in items}) == 1:
@@ -195,7 +195,7 @@ def _compound_state(items: list[Any], kind: type) -> State:
 
 
 def _sequence_state(items: list[Any], kind: type) -> State:
-    """Return tuples or lists: by their places if they are of one length, else all that is in them."""
+    """Return the state of tuples or lists, by position if all have one length."""
     name = next(name for name, each in SEQUENCES.items() if each is kind)
     if len({len(item) for item in items}) == 1:
         columns = zip(*items, strict=True)
@@ -236,7 +236,7 @@ def _const_trees(state: State) -> list[ConstTree]:
 
 
 def _is_postorder(sizes: list[int]) -> bool:
-    """Tell whether these are the sizes of the subtrees of one tree, children before parents."""
+    """Return whether sizes are those of the subtrees of one tree in post-order."""
     whole: list[int] = []
     for size in sizes:
         below = 1
@@ -249,7 +249,7 @@ def _is_postorder(sizes: list[int]) -> bool:
 
 
 def _dep_state(trees: Sequence[DepTree]) -> State:
-    """Return what kernels look at: the words, their columns and heads."""
+    """Return what kernels use: words, their columns and heads."""
     columns = {name: [getattr(tree, name) for tree in trees] for name in DEP_COLUMNS}
     heads = np.concatenate([np.zeros(0, dtype=np.int32), *(tree.heads for tree in trees)])
     return State("DepTree", {"columns": columns}, {"heads": heads})
@@ -267,7 +267,7 @@ def _dep_trees(state: State) -> list[DepTree]:
 
 
 def examples_from_state(state: State) -> Any:  # noqa: ANN401
-    """Make the examples again.
+    """Return the examples of a state.
 
     Raises
     ------
@@ -305,7 +305,7 @@ def _read_arrays(state: State) -> list[Any]:
 
 
 def _find_ends(state: State, n_items: int) -> Integers:
-    """Return where each list of items ends."""
+    """Return the end of each list of items."""
     ends: Integers = np.cumsum(state.arrays["sizes"], dtype=np.int64)
     expect((ends[-1] if len(ends) else 0) == n_items, "sizes of all lists")
     return ends
@@ -375,4 +375,4 @@ READERS: dict[str, tuple[dict[str, Array], Callable[[State], Any]]] = {
         _read_sparse,
     ),
 }
-"""The arrays of examples of each kind, and what makes these examples again."""
+"""For each kind of examples, its arrays and the function that restores them."""

@@ -1,4 +1,4 @@
-"""Examples for kernels in files of several formats, and kernels that take them as they are."""
+"""Reading examples for kernels from files, and kernels of such examples."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,17 +24,17 @@ Vector = npt.NDArray[np.float32]
 FORMATS = f"brackets, CoNLL-U, or lines of SVM-light-TK (a label, {BEFORE_TREE} and a tree)"
 BRACKETS, CONLLU, SVMLIGHT = "brackets", "CoNLL-U", "SVM-light-TK"
 MOST_BLANKS = 1 << 20
-"""Bytes of white space after which no other character is waited for."""
+"""Bytes of white space at the beginning of a file that are skipped, at most."""
 CONLLU_WORD = re.compile(rb"[0-9]+([-.][0-9]+)?\t")
 
 
 class Examples(NamedTuple):
-    """What a file holds.
+    """The examples of a file.
 
     Attributes
     ----------
     items : list of TreeExample
-        Without labels and vectors, where the file has none.
+        Labels and vectors are empty if the file has none.
     format : {"brackets", "CoNLL-U", "SVM-light-TK"}
     """
 
@@ -48,19 +48,19 @@ class Examples(NamedTuple):
 
     @property
     def trees(self) -> list[ConstTree]:
-        """All trees; those that are empty are left out."""
+        """All trees; empty ones are left out."""
         return [tree for item in self.items for tree in item.trees if tree is not None]
 
     @property
     def n_nodes(self) -> int:
-        """How many nodes all trees have."""
+        """Number of nodes of all trees."""
         return sum(tree.n_nodes for tree in self.trees)
 
 
 def read_examples(
     source: Source, *, centre: str = "relation", functions: bool = False, traces: bool = False
 ) -> Examples:
-    """Read trees in Penn brackets or CoNLL-U, or the labelled examples of SVM-light-TK, told by content.
+    """Read Penn brackets, CoNLL-U, or labelled examples of SVM-light-TK; the format is detected.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def read_examples(
     centre : {"relation", "tag", "word"}
         How dependency trees are converted; see `to_constituents`.
     functions, traces : bool
-        Of brackets, what is kept; see `iter_brackets`. The trees of SVM-light-TK are as they are written.
+        Keep function tags and traces of brackets; see `iter_brackets`. Trees of SVM-light-TK are not changed.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def read_examples(
 
 @contextmanager
 def _told(source: Source) -> Iterator[tuple[str, Source]]:
-    """Open a file and tell its format by its first line that is no comment."""
+    """Open a file and detect its format from the first line that is not a comment."""
     with open_begun(source, lambda begin: begin.strip(BLANKS) or len(begin) > MOST_BLANKS) as (begin, stream):
         if begin.strip(BLANKS).startswith(b"("):
             yield BRACKETS, stream
@@ -106,7 +106,7 @@ def _told(source: Source) -> Iterator[tuple[str, Source]]:
 
 
 def _tell(content: "_Content") -> str:
-    """Tell a format by the first line that is no comment; a mark of a tree may come later."""
+    """Detect the format from the first line that is not a comment; tree marks may come later."""
     lines = enumerate(content, start=1)
     number, line = next(
         (each for each in lines if each[1].strip() and not each[1].startswith(b"#")), (1, b"")
@@ -124,7 +124,7 @@ def _tell(content: "_Content") -> str:
 
 
 class _Content(BytesIO):
-    """What was read of a file, under its name."""
+    """The content of a file, with its name."""
 
     def __init__(self, content: bytes, name: str) -> None:
         super().__init__(content)
@@ -132,7 +132,7 @@ class _Content(BytesIO):
 
 
 def read_vectors(source: Source, words: set[str]) -> dict[str, Vector]:
-    """Read vectors of words: in each line a word and its numbers, with blanks between them.
+    """Read word vectors: a word and its numbers per line, separated by blanks.
 
     A first line with two numbers alone, as word2vec writes it, is skipped.
 
@@ -140,12 +140,12 @@ def read_vectors(source: Source, words: set[str]) -> dict[str, Vector]:
     ----------
     source : path, "-" for standard input, or an open file
     words : set of str
-        Others are left out.
+        Words to read; others are skipped.
 
     Raises
     ------
     FormatError
-        For what is no number, and for vectors that differ in length.
+        For invalid numbers, and for vectors of different lengths.
     """
     name = source_name(source)
     found: dict[str, Vector] = {}
@@ -163,12 +163,12 @@ def read_vectors(source: Source, words: set[str]) -> dict[str, Vector]:
         if fields[0] in words:
             found[fields[0]] = _parse_vector(fields, name, number)
     if not found:
-        raise InputError(f"{name} has no vector of a word of the trees; expected some")
+        raise InputError(f"{name} has no vector for any word of the trees; expected at least one")
     return found
 
 
 def count_things(n_things: int, name: str) -> str:
-    """Say how many things there are.
+    """Return a count with its noun.
 
     Examples
     --------
@@ -191,25 +191,25 @@ def _parse_vector(fields: Sequence[str], name: str, number: int) -> Vector:
 def prepare(
     kernel: Kernel, groups: Sequence[Examples], *, vector_weight: float = 0, normalize: bool = False
 ) -> tuple[Kernel, list[list[object]]]:
-    """Make a kernel of trees one of examples that have several trees and vectors.
+    """Return a kernel of examples with several trees and vectors, from a kernel of trees.
 
-    Trees at the same place are compared with each other; what all places have is added up.
+    Trees at the same position are compared with each other, and the values are added up.
 
     Parameters
     ----------
     kernel : Kernel
-        Of trees.
+        Kernel of trees.
     groups : sequence of Examples
-        That are to be compared with each other.
+        Examples to compare with each other.
     vector_weight : float
-        Of the linear kernel of vectors, each place for itself; with 0, vectors are left out.
+        Weight of the linear kernel of vectors at each position; with 0, vectors are left out.
     normalize : bool
         Normalise the kernel of vectors.
 
     Returns
     -------
     kernel : Kernel
-        Of examples; with one tree for each and no vectors, the kernel that was given.
+        Kernel of examples; the given kernel if each has one tree and no vectors.
     groups : list of list
         The examples as that kernel takes them.
     """
@@ -217,7 +217,7 @@ def prepare(
     n_trees = max(len(item.trees) for item in items)
     n_vectors = max(len(item.vectors) for item in items) if vector_weight else 0
     if vector_weight and not n_vectors:
-        raise InputError("there are no vectors to weigh; expected them after the trees")
+        raise InputError("the examples have no vectors for the vector weight; expected them after the trees")
     if n_trees == 1 and not n_vectors and all(item.trees and item.trees[0] for item in items):
         return kernel, [[item.trees[0] for item in group.items] for group in groups]
     terms: list[Term] = [Part(kernel, place) for place in range(n_trees)]
@@ -232,5 +232,5 @@ def prepare(
 
 
 def _fill(parts: Sequence[object], size: int) -> tuple[object, ...]:
-    """Return so many parts, None for those that there are not."""
+    """Return `size` parts, None for missing ones."""
     return (*parts[:size], *[None] * (size - len(parts)))

@@ -1,9 +1,9 @@
-"""The fragments behind a machine over a tree kernel: the heaviest of them, and counting them in trees.
+"""The fragments of a kernel machine: finding the heaviest, and counting them in trees.
 
-A fragment is a tree whose leaves are words, or nodes that are not expanded. In the space of the kernel, a
-tree has for each fragment how often it holds it, times the square root of what the fragment weighs: the decay
-to the power of its nodes that are no leaves. A machine is a vector in that space, the weighted sum of its
-support vectors.
+A fragment is a tree whose leaves are words, or nodes that are not expanded. In the feature space of the
+kernel, the value of a fragment is its count in the tree times the square root of its weight. The weight of a
+subtree or subset tree is the decay to the power of its number of inner nodes; see `partial_fragments` for
+partial trees. A machine is a vector in that space: the weighted sum of its support vectors.
 """
 
 import warnings
@@ -18,13 +18,13 @@ from treewright._typing import FloatArray, Integers
 from treewright._validate import check_integer
 from treewright.data.consttree import ConstTree
 from treewright.data.forest import Forest, Ints
-from treewright.errors import InputError
-from treewright.kernels.base import CLASSES, Kernel
-from treewright.kernels.compose import Part, Sum
+from treewright.kernels.base import MAX_VISITS, Kernel
 from treewright.kernels.convolution import TreeKernel
 from treewright.kernels.dag import Dag, find_subtrees, find_symbols
 from treewright.kernels.indices import TreeIndex
-from treewright.kernels.inputs import Key, find_parts
+from treewright.kernels.inputs import Key
+from treewright.kernels.partial_fragments import PartialMatcher, find_heaviest_partial, weigh_fragments
+from treewright.kernels.terms import Term, list_terms
 from treewright.native.kernels.dags import count_inner, find_sequences
 from treewright.native.kernels.fragments import (
     WORD,
@@ -37,15 +37,31 @@ from treewright.native.kernels.fragments import (
     mine_fragments,
 )
 
-MOST_PRODUCTIONS = 2**31 - 1
-MAX_VISITS = 10_000_000
-"""Fragments that a search looks at before it gives up."""
+MOST_NODES = 2**31 - 1
 
 
 class WeighedFragment(NamedTuple):
-    """A fragment in brackets, what it adds to a decision value, and the part of the example that has it.
+    """A tree fragment and what it contributes to a kernel value or a decision.
 
-    The part is the key of its `Part`, of all of them if one is in another, or None for a whole example.
+    Attributes
+    ----------
+    fragment : str
+        The fragment in brackets.
+    weight : float
+        Its contribution.
+    part : int, str, or tuple of these, or None
+        The part of the example that has the fragment: the key of its `Part`, or all keys of nested ones. None
+        if the example is a tree.
+
+    See Also
+    --------
+    SubsetTreeKernel : Its `explain` lists the shared fragments of two trees.
+    TreeKernelClassifier : Its `explain` lists the fragments that decided.
+
+    Examples
+    --------
+    >>> tw.SubsetTreeKernel().explain("(S (N a) (V b))", "(S (N a) (V c))")[0]
+    WeighedFragment(fragment='(N a)', weight=0.4, part=None)
     """
 
     fragment: str
@@ -53,91 +69,24 @@ class WeighedFragment(NamedTuple):
     part: Key | None = None
 
 
-class TreeTerm(NamedTuple):
-    """A kernel of trees in a sum, its weight there, and the keys of the `Part` around it, the outer first."""
-
-    kernel: TreeKernel
-    weight: float
-    keys: tuple[Key, ...]
-
-    @property
-    def part(self) -> Key | None:
-        """Return where in an example the tree is, as a `Part` would have it."""
-        if len(self.keys) < 2:
-            return self.keys[0] if self.keys else None
-        return tuple(step for key in self.keys for step in (key if isinstance(key, tuple) else (key,)))
-
-    def find_trees(self, examples: Any) -> tuple[Integers, Any]:  # noqa: ANN401
-        """Return the numbers of the examples that have the part, and these parts."""
-        rows = np.arange(len(examples))
-        for key in self.keys:
-            is_present, examples = find_parts(examples, key)
-            rows = rows[is_present]
-        return rows, examples
-
-
 class SearchLimits(NamedTuple):
-    """How many fragments are wanted, their productions at the most (None for any), and the longest search."""
+    """Maximum numbers of fragments to return, of nodes in one (None: any), and of fragments to visit."""
 
     n_fragments: int = 10
     max_size: int | None = None
     max_visits: int = MAX_VISITS
 
     def check(self) -> None:
-        """Refuse what cannot be meant."""
+        """Check the values."""
         check_integer("the number of fragments", self.n_fragments, minimum=1)
         check_integer("max_visits", self.max_visits, minimum=1)
         if self.max_size is not None:
             check_integer("max_size", self.max_size, minimum=1)
 
-
-def check_kernel(kernel: Kernel) -> TreeKernel:
-    """Return a kernel of which the fragments can be listed; refuse others."""
-    if not isinstance(kernel, TreeKernel) or not _is_listed(type(kernel)):
-        raise InputError(
-            f"the kernel is {type(kernel).__name__}; expected {' or '.join(_listed_kernels())}, "
-            "the fragments of which can be listed"
-        )
-    return kernel
-
-
-def _is_listed(kind: type[Kernel]) -> bool:
-    """Tell whether a class of kernels itself says which fragments it counts."""
-    return vars(kind).get("fragments") is not None
-
-
-def _listed_kernels() -> list[str]:
-    return sorted(name for name, kind in CLASSES.items() if _is_listed(kind))
-
-
-def list_terms(kernel: Kernel) -> list[TreeTerm]:
-    """Return the kernels of trees in a sum of kernels; refuse what is no sum of those that can be listed."""
-    terms = list(_find_terms(kernel, 1.0, ()))
-    if not terms:
-        raise InputError(f"the kernel is {type(kernel).__name__}, of vectors alone; expected one of trees")
-    return terms
-
-
-def _find_terms(kernel: Kernel, weight: float, keys: tuple[Key, ...]) -> Iterator[TreeTerm]:
-    if isinstance(kernel, Sum):
-        weights = np.ones(len(kernel.kernels)) if kernel.weights is None else kernel.weights
-        for term, factor in zip(kernel.kernels, weights, strict=True):
-            yield from _find_terms(term[1] if isinstance(term, tuple) else term, weight * factor, keys)
-    elif isinstance(kernel, Part):
-        yield from _find_terms(kernel.kernel, weight, (*keys, kernel.key))
-    elif kernel.why_no_fragments and not _is_of_vectors(kernel):
-        raise InputError(
-            f"the kernel has {type(kernel).__name__}, {kernel.why_no_fragments}; "
-            f"expected a sum of {', '.join(_listed_kernels())} and kernels of vectors"
-        )
-    elif not _is_of_vectors(kernel):
-        yield TreeTerm(check_kernel(kernel), float(weight), keys)
-
-
-def _is_of_vectors(kernel: Kernel) -> bool:
-    """Tell whether a kernel, or all that it is made of, compares vectors."""
-    inner = [each for each in kernel.get_params().values() if isinstance(each, Kernel)]
-    return all(map(_is_of_vectors, inner)) if inner else kernel.compares_vectors
+    @property
+    def plain(self) -> FragmentLimits:
+        """The limits for compiled code."""
+        return FragmentLimits(self.n_fragments, self.max_size or MOST_NODES, self.max_visits)
 
 
 def explain_tree(
@@ -146,15 +95,15 @@ def explain_tree(
     coef: FloatArray,
     limits: SearchLimits,
 ) -> list[WeighedFragment]:
-    """Return what the heaviest fragments of an example add to a decision value.
+    """Return the contributions of the heaviest fragments of an example to a decision value.
 
     Parameters
     ----------
     machine : TreeKernelClassifier or TreeKernelRegressor
-        Fitted.
+        A fitted machine.
     example : tree of any kind, or what holds trees
     coef : ndarray of float, (n_support,)
-        Of the support vectors.
+        Coefficients of the support vectors.
     limits : SearchLimits
     """
     limits.check()
@@ -164,26 +113,45 @@ def explain_tree(
     return found[: limits.n_fragments]
 
 
+class _Pair(NamedTuple):
+    """A machine whose decision value is the kernel value with one example."""
+
+    kernel_: Kernel
+    support_examples_: list[Any]
+
+
+def explain_pair(
+    kernel: Kernel,
+    example_a: Any,  # noqa: ANN401
+    example_b: Any,  # noqa: ANN401
+    limits: SearchLimits,
+) -> list[WeighedFragment]:
+    """Return the contributions of the heaviest shared fragments of two examples to their kernel value."""
+    return explain_tree(_Pair(kernel, [example_a]), example_b, np.ones(1), limits)
+
+
 def _explain_term(
-    term: TreeTerm,
+    term: Term,
     machine: Any,  # noqa: ANN401
     example: Any,  # noqa: ANN401
     coef: FloatArray,
     limits: SearchLimits,
 ) -> Iterator[WeighedFragment]:
-    """Yield what the heaviest fragments of a tree in an example add."""
+    """Yield the contributions of the heaviest fragments of one term."""
     kernel = term.kernel
-    _, explained = term.find_trees([example])
-    rows, trees = term.find_trees(machine.support_examples_)
+    _, explained = term.find_parts([example])
+    rows, trees = term.find_parts(machine.support_examples_)
     if not explained:
         return
     index = _make_index(kernel, explained)
     if len(rows) == 0:
         return
     support = Support(kernel, trees, index.dag.forest)
-    counts = support.weigh(np.append(np.zeros(len(rows)), 1.0)) * _inverse_norms(kernel, index)[0]
-    weights = support.weigh(np.append(term.weight * coef[rows] * support.scales, 0.0))
-    for fragment, value in support.find_heaviest(Measures(weights, counts), kernel.decay, limits):
+    scale = _inverse_norms(kernel, index)[0] * term.find_scales([example])[0]
+    counts = support.weigh(np.append(np.zeros(len(rows)), 1.0)) * scale
+    scales = term.weight * support.scales * term.find_scales(machine.support_examples_)[rows]
+    weights = support.weigh(np.append(coef[rows] * scales, 0.0))
+    for fragment, value in support.find_heaviest(Measures(weights, counts), 1.0, limits):
         yield WeighedFragment(str(fragment), value, term.part)
 
 
@@ -192,15 +160,15 @@ class Support:
 
     Parameters
     ----------
-    kernel : SubsetTreeKernel or SubtreeKernel
+    kernel : SubsetTreeKernel, SubtreeKernel or PartialTreeKernel
     trees : sequence of trees of any kind
     others : Forest, optional
-        Trees that come after them, as the kernel sees them.
+        Trees that follow them, as the kernel sees them.
 
     Attributes
     ----------
     scales : ndarray of float, (n_trees,)
-        What trees are multiplied by when they are normalised; of `trees` only.
+        Normalisation factors of `trees`.
     """
 
     def __init__(self, kernel: TreeKernel, trees: Any, others: Forest | None = None) -> None:  # noqa: ANN401
@@ -211,18 +179,22 @@ class Support:
         self._dag = Dag(forest, n_together=max(1, forest.n_trees))
 
     def weigh(self, coef: FloatArray) -> FloatArray:
-        """Return how often trees have each subtree, times the coefficient of the tree, in sum."""
+        """Return the sum over trees of the counts of each subtree, times the coefficients of the trees."""
         bags = self._dag.bags
         amounts = np.repeat(coef, np.diff(bags.indptr)) * bags.counts
         return np.bincount(bags.ids, amounts, minlength=len(self._dag.symbols)).astype(np.float64)
 
     def find_heaviest(
-        self, measures: Measures, decay: float, limits: SearchLimits
+        self, measures: Measures, power: float, limits: SearchLimits
     ) -> list[tuple[ConstTree, float]]:
         """Return the fragments of the largest absolute values, the largest first, and these values.
 
-        A value is `decay` to the power of the size, times the sums of `measures` where the fragment is.
+        A value is the weight of the fragment to the power of `power`, times the sums of `measures` over its
+        occurrences.
         """
+        if self._kernel.fragments == "partial trees":
+            return self._heaviest_partial(measures, power, limits)
+        decay = float(self._kernel.decay**power)
         found = [*self._heaviest_whole(measures, decay, limits)]
         if self._kernel.fragments == "subset trees":
             found.extend(self._heaviest_grown(measures, decay, limits))
@@ -232,7 +204,7 @@ class Support:
     def _heaviest_whole(
         self, measures: Measures, decay: float, limits: SearchLimits
     ) -> Iterator[tuple[ConstTree, float]]:
-        """Yield the heaviest of the fragments that are whole subtrees, or words that count by themselves."""
+        """Yield the heaviest fragments that are whole subtrees, or words that count by themselves."""
         sizes = count_sizes(self._dag)
         is_leaf = np.diff(self._dag.subtrees.indptr) == 1
         is_wanted = is_leaf if self._kernel.fragments == "subset trees" else np.ones_like(is_leaf)
@@ -257,17 +229,28 @@ class Support:
         kinds[(kinds < 0) & ~is_inner[dag.symbols]] = WORD
         examples = np.zeros(dag.productions.n_kinds, dtype=np.int64)
         examples[kinds[kinds >= 0]] = np.flatnonzero(kinds >= 0)
-        limit = FragmentLimits(limits.n_fragments, limits.max_size or MOST_PRODUCTIONS, limits.max_visits)
-        records, best, n_visits = mine_fragments(dag.subtrees, kinds, examples, measures, decay, limit)
-        if n_visits > limits.max_visits:
-            warnings.warn(
-                f"the search stopped after {n_visits} fragments and may have missed heavy ones; "
-                "a larger max_visits or a smaller max_size makes it complete",
-                UserWarning,
-                stacklevel=2,
-            )
+        records, best, n_visits = mine_fragments(dag.subtrees, kinds, examples, measures, decay, limits.plain)
+        _warn_stopped(n_visits, limits)
         for record in best.tolist():
             yield _read_record(dag, records, record), float(records.values[record])
+
+    def _heaviest_partial(
+        self, measures: Measures, power: float, limits: SearchLimits
+    ) -> list[tuple[ConstTree, float]]:
+        """Return the heaviest partial trees."""
+        found, n_visits = find_heaviest_partial(self._dag, measures, self._kernel, power, limits.plain)
+        _warn_stopped(n_visits, limits)
+        return found
+
+
+def _warn_stopped(n_visits: int, limits: SearchLimits) -> None:
+    if n_visits > limits.max_visits:
+        warnings.warn(
+            f"the search stopped after {n_visits} fragments and may have missed heavy ones; "
+            "a larger max_visits or a smaller max_size makes it complete",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 class FragmentCounter:
@@ -275,16 +258,20 @@ class FragmentCounter:
 
     Parameters
     ----------
-    kernel : SubsetTreeKernel or SubtreeKernel
+    kernel : SubsetTreeKernel, SubtreeKernel or PartialTreeKernel
     fragments : sequence of ConstTree
-        All different.
+        Distinct fragments.
     """
 
     def __init__(self, kernel: TreeKernel, fragments: Sequence[ConstTree]) -> None:
         self._kernel = kernel
         self._n_fragments = len(fragments)
+        if kernel.fragments == "partial trees":
+            self._scales: FloatArray = np.sqrt(weigh_fragments(kernel, list(fragments)))
+            self._matcher = PartialMatcher(kernel.decay, list(fragments))
+            return
         self._dag = Dag(Forest.from_trees(fragments), n_together=max(1, len(fragments)))
-        # The root is the subtree of a tree that comes last, as no other has as many nodes.
+        # The root is the last subtree of a tree, since no other has as many nodes.
         roots = self._dag.bags.ids[self._dag.bags.indptr[1:] - 1]
         sizes = count_sizes(self._dag)[roots]
         self._scales = kernel.decay ** (sizes / 2)
@@ -296,13 +283,13 @@ class FragmentCounter:
         self._trie = _make_trie(self._dag, roots[~is_whole], np.flatnonzero(~is_whole).astype(np.int32))
 
     def transform(self, trees: Any) -> csr_matrix:  # noqa: ANN401
-        """Return how often trees have each fragment, in the space of the kernel, (n_trees, n_fragments)."""
+        """Return the counts of each fragment in trees, in the space of the kernel, (n_trees, n_fragments)."""
         index = _make_index(self._kernel, trees)
         counts = _held(index.dag) @ self._find(index.dag)
         return csr_matrix(diags(_inverse_norms(self._kernel, index)) @ counts @ diags(self._scales))
 
     def multiply(self, trees: Any, factors: FloatArray) -> FloatArray:  # noqa: ANN401
-        """Return the product of what `transform` does and a matrix, (n_trees, n_columns), but sooner.
+        """Return the product of the rows of `transform` and a matrix, (n_trees, n_columns), faster.
 
         Subtrees that many trees have are multiplied once.
         """
@@ -311,7 +298,9 @@ class FragmentCounter:
         return np.asarray(_inverse_norms(self._kernel, index)[:, None] * products, dtype=np.float64)
 
     def _find(self, dag: Dag) -> csr_matrix:
-        """Return which fragments each subtree has at its root, (n_subtrees, n_fragments)."""
+        """Return the counts of fragments at the root of each subtree, (n_subtrees, n_fragments)."""
+        if self._kernel.fragments == "partial trees":
+            return self._matcher.find(dag)
         shape = (len(dag.symbols), self._n_fragments)
         indptr, found = match_fragments(dag.subtrees, self._find_productions(dag), self._trie)
         at_root = csr_matrix((np.ones(len(found)), found, indptr), shape=shape)
@@ -322,13 +311,13 @@ class FragmentCounter:
         return at_root
 
     def _find_whole(self, dag: Dag) -> Ints:
-        """Return the fragment that each subtree is as a whole, or -1."""
+        """Return the fragment that equals each whole subtree, or -1."""
         if (self._whole < 0).all():
             return np.full(len(dag.symbols), -1, dtype=np.int32)
         return _look_up(self._whole, find_subtrees(self._dag, dag))
 
     def _find_productions(self, dag: Dag) -> Ints:
-        """Return the production of each subtree as fragments know it, or -1."""
+        """Return the production of each subtree in the numbering of the fragments, or -1."""
         ours, others = self._dag.productions.sequences, dag.productions.sequences
         found = np.empty(dag.productions.n_kinds, dtype=np.int32)
         scratch = np.empty(int(np.diff(others.indptr).max(initial=0)), dtype=np.int32)
@@ -337,7 +326,7 @@ class FragmentCounter:
 
 
 def count_sizes(dag: Dag) -> Integers:
-    """Return how often the decay counts for each subtree as a whole: nodes that are no leaves, or 1."""
+    """Return the exponent of the decay of each whole subtree: its nodes that are not leaves, or 1."""
     sizes = np.empty(len(dag.symbols), dtype=np.int64)
     count_inner(dag.subtrees, sizes)
     return np.maximum(sizes, 1)
@@ -348,7 +337,7 @@ def _make_index(kernel: TreeKernel, trees: Any) -> TreeIndex:  # noqa: ANN401
 
 
 def _inverse_norms(kernel: TreeKernel, index: TreeIndex) -> FloatArray:
-    """Return what trees are multiplied by: one divided by their norms if they are normalised, 0 for 0."""
+    """Return 1 divided by the norms of trees, 0 for 0; 1 if the kernel does not normalise."""
     n_trees = len(index.dag)
     if not kernel.normalize:
         return np.ones(n_trees)
@@ -363,7 +352,7 @@ def _inverse_norms(kernel: TreeKernel, index: TreeIndex) -> FloatArray:
 
 
 def _held(dag: Dag) -> csr_matrix:
-    """Return how often trees have each subtree, (n_trees, n_subtrees)."""
+    """Return the counts of subtrees in trees, (n_trees, n_subtrees)."""
     return csr_matrix((dag.bags.counts, dag.bags.ids, dag.bags.indptr), shape=(len(dag), len(dag.symbols)))
 
 
@@ -371,7 +360,7 @@ def _make_trie(dag: Dag, roots: npt.NDArray[np.int32], numbers: Ints) -> Fragmen
     """Return the trie of fragments that are whole subtrees of a dag."""
     stack = np.empty(int(np.diff(dag.forest.indptr).max(initial=1)), dtype=np.int32)
     n_nodes = 1 + int(count_sizes(dag)[roots].sum())
-    for _ in range(2):  # once more with less room, when it is known how much of the paths is shared
+    for _ in range(2):  # again with less space, once it is known how much of the paths is shared
         table = np.full((1 << max(4, (2 * n_nodes).bit_length()), 4), -1, dtype=np.int32)
         trie = FragmentTrie(table, np.full(n_nodes, -1, dtype=np.int32), np.zeros(n_nodes, dtype=np.uint64))
         n_nodes = insert_fragments(dag.subtrees, dag.productions.numbers, roots, numbers, trie, stack)
@@ -397,7 +386,7 @@ def _read_subtree(dag: Dag, subtree: int) -> ConstTree:
 
 
 def _read_record(dag: Dag, records: Records, record: int) -> ConstTree:
-    """Return a fragment that was found as a tree."""
+    """Return a found fragment as a tree."""
     expanded = {}
     while record >= 0:
         expanded[int(records.positions[record])] = int(records.kinds[record])

@@ -1,4 +1,4 @@
-"""Whole matrices of kernel values, strip by strip, in memory or in a file."""
+"""Gram matrices, computed in strips, in memory or in a file."""
 
 import math
 import os
@@ -12,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._naming import named, setting
-from treewright._typing import FloatArray, Memory
+from treewright._typing import Memory
 from treewright._validate import check_integer
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.data.files import is_special, replacing
-from treewright.errors import InputError
+from treewright.errors import TROUBLESHOOTING, InputError
 from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.derived import DerivedKernel
+from treewright.kernels.device_gram import DeviceGram, check_device_kernel
 from treewright.kernels.examples import (
     check_examples,
     count_examples,
@@ -33,29 +34,29 @@ from treewright.scale import Client, iter_jobs
 
 Matrix = npt.NDArray[np.floating[Any]]
 Place = tuple[slice, slice]
-Evaluate = Callable[[Place], tuple[float, FloatArray]]
-"""Returns the values of a strip, and how many seconds their evaluation took."""
+Evaluate = Callable[[Place], tuple[float, Matrix, Matrix | None]]
+"""Returns the seconds that a strip took, its values, and those right of the diagonal square as rows."""
 
 MEMORY = 4 << 30
 ROWS_AT_A_TIME = 512
 N_SENT = 64
-"""Strips into which a matrix is divided for a cluster, at the least, where values do not depend on them."""
+"""Minimum number of strips for a cluster, where values do not depend on strips."""
 COPIES = 6
-"""How often a strip is held: while threads join their parts, and while it is written, in rows and columns."""
+"""Copies of a strip in memory while threads combine their parts and while it is written."""
 PAGE = 4096
-"""Bytes of a file that come into memory where one of them is touched."""
+"""Bytes of a memory page."""
 MATRIX, ROWS = "matrix", "rows"
-"""Steps of a checkpoint: the file, and how much of it is there."""
+"""Steps of a checkpoint: the file, and the number of rows that are done."""
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 class Plan(NamedTuple):
-    """How a matrix is made."""
+    """Shape and type of a matrix, and the size of strips."""
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     n_rows: int
-    """Of a strip."""
+    """Rows of a strip."""
 
 
 def gram(
@@ -65,50 +66,63 @@ def gram(
     *,
     out: str | os.PathLike[str] | None = None,
     memory_limit: Memory = MEMORY,
+    device: str | None = None,
+    device_memory: Memory | None = None,
     dtype: npt.DTypeLike = np.float64,
     logs: bool = False,
     times: list[float] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     client: Client | None = None,
 ) -> Matrix:
-    """Return the values of all pairs of examples, or write them to a file if they are too many.
+    """Compute a Gram matrix: the kernel values of all pairs of examples, in memory or in a file.
 
     Parameters
     ----------
     kernel : Kernel
-    examples : sequence
-        Whatever the kernel takes.
-    others : sequence, optional
-        What to compare the examples with. Without it, with each other: then each pair is evaluated once.
+        The kernel to evaluate.
+    examples : iterable
+        Trees, or whatever else the kernel compares. A generator is read once.
+    others : iterable, optional
+        Examples to compare with. By default the examples are compared with each other, and each pair is
+        evaluated once.
     out : path, optional
-        A ``.npy`` file for the values, for `numpy.load`. It appears when all of them are there.
+        File for the matrix, in NumPy's ``.npy`` format. It appears when it is complete.
     memory_limit : int
-        Memory limit of the values that are held at a time. Strips of the matrix are made so that they fit in
-        so many bytes, but of one row at least. The examples themselves come on top. Without `out`, all values
-        are in memory.
+        Memory limit for the values that are held at one time. It is in bytes. The matrix is computed in
+        strips that fit it, of at least one row. Packed examples come on top. Without `out`, the whole matrix
+        must fit.
+    device : str, optional
+        PyTorch device that computes the matrix, such as cuda for a GPU. By default compiled code on the CPU
+        computes it, without PyTorch. For subtree, subset tree and partial tree kernels.
+    device_memory : int, optional
+        Memory limit on the device (by default 80% of the free memory of a GPU). It is in bytes.
     dtype : {np.float64, np.float32}
-        How values are kept.
+        Type of the values in the matrix.
     logs : bool
         Return logarithms, which are finite where values are too large for a number, and minus infinity for
-        trees that share nothing. For a kernel of trees without normalisation.
+        trees that share nothing. For tree kernels without normalisation.
     times : list, optional
-        Gets the seconds that the evaluation of each strip took, without those of preparing the examples and
-        of keeping the values.
+        Receives the seconds that the evaluation of each strip took, without preparing the examples and
+        writing the values.
     checkpoint : path, optional
-        With `out`, a folder in which the unfinished file is kept. If it exists, work goes on from it and ends
-        with the same file. What is in it then is left for the caller to remove.
+        With `out`, a folder for the unfinished file. If it exists, the computation resumes from it and ends
+        with the same file. The caller removes it.
     client : distributed.Client, optional
-        A cluster that evaluates strips; the values are the same.
+        Cluster that evaluates the strips; the values are the same.
 
     Returns
     -------
     ndarray, (len(examples), len(others))
-        With `out`, the file, mapped into memory to be read.
+        With `out`, the file, mapped into memory for reading.
 
     Raises
     ------
     InputError
-        If the values would take more memory than they may, and there is no `out`.
+        If the matrix does not fit the memory limit and there is no `out`.
+
+    See Also
+    --------
+    TreeKernelNystroem : A few columns instead of a whole matrix.
 
     Examples
     --------
@@ -126,38 +140,51 @@ def gram(
         )
     if logs:
         _check_logs(kernel)
+    if device is not None:
+        _check_device(device, kernel, logs=logs, client=client)
+    elif device_memory is not None:
+        raise InputError(f"{named('device_memory')} has no effect without {named('device')}; expected both")
     path = None if out is None else _check_path(out)
+    others = None if others is examples or others is None else check_examples(others)
     examples = check_examples(examples)
-    others = others if others is None else check_examples(others)
     plan = _make_plan(
         examples, others, dtype=_check_dtype(dtype), memory_limit=memory_limit, is_file=path is not None
     )
-    # Comparisons with others, and logarithms, are rounded otherwise in other strips.
-    any_strips = others is None and not logs and kernel.has_exact_strips
+    # Comparisons with others, logarithms, and devices round differently in other strips.
+    any_strips = others is None and not logs and kernel.has_exact_strips and device is None
     if client is not None and any_strips:
         plan = plan._replace(n_rows=min(plan.n_rows, -(-plan.shape[0] // N_SENT)))
-    make = _make_logs if logs else _make_values
+    on_device: DeviceGram | None = None
+    if device is not None:
+        on_device = DeviceGram(kernel, examples, others, device=device, memory=device_memory)
+        plan = _widen(plan, memory_limit, is_file=path is not None, most=on_device.n_trees)
     times = [] if times is None else times
     kept = None
     if checkpoint is not None:
         strip = None if any_strips else plan.n_rows
-        kept = Checkpoint(checkpoint, _identify(kernel, examples, others, plan, logs=logs, n_rows=strip))
+        kind = device and device.partition(":")[0]
+        name = _identify(kernel, examples, others, plan, logs=logs, n_rows=strip, device=kind)
+        kept = Checkpoint(checkpoint, name)
     n_rows, n_columns = plan.shape
     places = [
         (slice(begin, min(begin + plan.n_rows, n_rows)), slice(begin if others is None else 0, n_columns))
         for begin in range(_count_rows(kept, times), n_rows, plan.n_rows)
     ]
-    strips = _evaluate_strips(make(kernel, examples, others), places, plan, times, client)
+    if on_device is not None:
+        evaluate = _make_device_values(on_device, plan.dtype, is_symmetric=others is None)
+    else:
+        evaluate = (_make_logs if logs else _make_values)(kernel, examples, others)
+    strips = _evaluate_strips(evaluate, places, plan, times, client)
     if path is None:
         matrix = np.empty(plan.shape, dtype=plan.dtype)
-        for place, values in strips:
-            _store(matrix, place, values, is_symmetric=others is None)
+        for place, values, mirrored in strips:
+            _store(matrix, place, values, mirrored, is_symmetric=others is None)
         return matrix
     with _map_file(path, plan, kept) as open_map:
-        for place, values in strips:
+        for place, values, mirrored in strips:
             # A map that is opened anew lets go of what has been written.
             matrix = open_map()
-            _store(matrix, place, values, is_symmetric=others is None)
+            _store(matrix, place, values, mirrored, is_symmetric=others is None)
             if kept and kept.is_due:
                 matrix.flush()
                 kept.save(ROWS, State("Rows", {"rows": place[0].stop, "times": times}))
@@ -172,7 +199,7 @@ def _check_path(out: object) -> Path:
     if path.is_dir():
         raise InputError(f"{path} is a folder; expected the name of a file")
     if is_special(path):
-        raise InputError(f"{path} is no regular file; expected one, as values are not written in their order")
+        raise InputError(f"{path} is not a regular file; expected one, since values are not written in order")
     return path
 
 
@@ -181,6 +208,15 @@ def _check_logs(kernel: Kernel) -> None:
         raise InputError(f"{type(kernel).__name__} has no logarithms; expected a kernel of single trees")
     if kernel.get_params()["normalize"]:
         raise InputError("logs and normalize are both True; expected one of them")
+
+
+def _check_device(device: object, kernel: Kernel, *, logs: bool, client: Client | None) -> None:
+    if not isinstance(device, str):
+        raise InputError(f"device is {device!r}; expected the name of a PyTorch device, such as 'cuda'")
+    if logs or client is not None:
+        other = named("logs") if logs else "a cluster"
+        raise InputError(f"{named('device')} and {other} are both given; expected one of them")
+    check_device_kernel(kernel)
 
 
 def _check_dtype(dtype: object) -> np.dtype[Any]:
@@ -201,7 +237,7 @@ def _make_plan(
     memory_limit: int,
     is_file: bool,
 ) -> Plan:
-    """Find out how many rows can be made at a time, if the matrix has a place at all."""
+    """Choose the number of rows of a strip; refuse a matrix that does not fit."""
     n_rows = count_examples(examples)
     n_columns = n_rows if others is None else count_examples(others)
     if not n_rows or not n_columns:
@@ -212,9 +248,30 @@ def _make_plan(
         size, limit = show_bytes(taken + row), show_bytes(memory_limit)
         raise InputError(
             f"a matrix of {n_rows} by {n_columns} values takes {size} of memory, more than {limit}; "
-            f"expected out, a file for it, or a higher {named('memory_limit')}"
+            f"expected out (a file), or a higher {named('memory_limit')}",
+            help=f"{TROUBLESHOOTING}#memory",
         )
     return Plan((n_rows, n_columns), dtype, min(ROWS_AT_A_TIME, max(1, (memory_limit - taken) // row)))
+
+
+def _widen(plan: Plan, memory_limit: int, *, is_file: bool, most: int) -> Plan:
+    """Return a plan whose strips have as many rows as a tile of a device, where the memory limit allows."""
+    n_rows, n_columns = plan.shape
+    taken = 2 * PAGE * n_rows if is_file else n_rows * n_columns * plan.dtype.itemsize
+    fitting = max(1, (memory_limit - taken) // (COPIES * 8 * n_columns))
+    return plan._replace(n_rows=min(most, fitting, n_rows))
+
+
+def _make_device_values(on_device: DeviceGram, dtype: np.dtype[Any], *, is_symmetric: bool) -> Evaluate:
+    """Return a function that evaluates a strip of rows on a device."""
+
+    def evaluate(place: Place) -> tuple[float, Matrix, Matrix | None]:
+        begin, (rows, columns) = time.perf_counter(), place
+        n_mirrored = columns.stop - rows.stop if is_symmetric else 0
+        values, mirrored = on_device.evaluate(rows, columns, n_mirrored=n_mirrored, dtype=dtype)
+        return time.perf_counter() - begin, values, mirrored
+
+    return evaluate
 
 
 def _make_values(
@@ -222,16 +279,16 @@ def _make_values(
     examples: Any,  # noqa: ANN401
     others: Any,  # noqa: ANN401
 ) -> Evaluate:
-    """Return what evaluates a strip of rows; if there are no others, from the diagonal on."""
+    """Return a function that evaluates a strip of rows; without others, from the diagonal on."""
     packed: PackedExamples = kernel.pack(examples if others is None else others)
 
-    def evaluate(place: Place) -> tuple[float, FloatArray]:
+    def evaluate(place: Place) -> tuple[float, Matrix, Matrix | None]:
         rows, begin = place[0], time.perf_counter()
         if others is None:
             values = packed.strip(rows.start, rows.stop)
         else:
             values = packed.compare(take_examples(examples, rows))
-        return time.perf_counter() - begin, values
+        return time.perf_counter() - begin, values, None
 
     return evaluate
 
@@ -241,37 +298,37 @@ def _make_logs(
     examples: Any,  # noqa: ANN401
     others: Any,  # noqa: ANN401
 ) -> Evaluate:
-    """Return what evaluates a strip of logarithms; if there are no others, from the diagonal on."""
+    """Return a function that evaluates a strip of logarithms; without others, from the diagonal on."""
     columns = kernel.pack(others) if others is not None else None
 
-    def evaluate(place: Place) -> tuple[float, FloatArray]:
+    def evaluate(place: Place) -> tuple[float, Matrix, Matrix | None]:
         rows = kernel.pack(take_examples(examples, place[0]))
         right = kernel.pack(take_examples(examples, place[1])) if columns is None else columns
         begin = time.perf_counter()
         values = rows.logs(right)
-        return time.perf_counter() - begin, values
+        return time.perf_counter() - begin, values, None
 
     return evaluate
 
 
 def _evaluate_strips(
     evaluate: Evaluate, places: Sequence[Place], plan: Plan, times: list[float], client: Client | None
-) -> Iterator[tuple[Place, Matrix]]:
-    """Yield the values of strips as they will be kept, and keep how many seconds each took.
+) -> Iterator[tuple[Place, Matrix, Matrix | None]]:
+    """Yield the values of strips, and record the seconds of each.
 
-    Tell how many pairs are done, and report each strip with which another percent of rows is.
+    The progress bar counts pairs; a log line reports each further percent of rows.
     """
     n_rows, reported = plan.shape[0], 0
     n_pairs = [(rows.stop - rows.start) * (columns.stop - columns.start) for rows, columns in places]
     with task("comparing", total=sum(n_pairs), unit="pairs") as counted:
         strips = iter_jobs(evaluate, places, client=client)
-        for place, n, (seconds, values) in zip(places, n_pairs, strips, strict=True):
+        for place, n, (seconds, values, mirrored) in zip(places, n_pairs, strips, strict=True):
             times.append(seconds)
             with np.errstate(over="ignore"):
                 kept = values.astype(plan.dtype, copy=False)
             if plan.dtype == np.float32:
                 _check_range(values, kept)
-            yield place, kept
+            yield place, kept, mirrored
             done = 100 * place[0].stop // n_rows
             if done > reported:
                 report(f"rows {place[0].stop} of {n_rows}")
@@ -279,23 +336,25 @@ def _evaluate_strips(
             counted.advance(n)
 
 
-def _check_range(values: FloatArray, kept: Matrix) -> None:
-    """Refuse values that have become infinite."""
+def _check_range(values: Matrix, kept: Matrix) -> None:
+    """Refuse values that overflow in single precision."""
     lost = np.isfinite(values) & ~np.isfinite(kept)
     if lost.any():
         value = values[lost][0]
         remedy = f"{setting('normalize', True)}, or 64 bits"
-        raise InputError(f"a value is {value:g}; expected what 32 bits can hold: {remedy}")
+        raise InputError(f"a value is {value:g}, too large for 32 bits; expected {remedy}")
 
 
-def _store(matrix: Matrix, place: Place, values: Matrix, *, is_symmetric: bool) -> None:
-    """Put a strip into a matrix; where it is symmetric, also as columns."""
+def _store(
+    matrix: Matrix, place: Place, values: Matrix, mirrored: Matrix | None, *, is_symmetric: bool
+) -> None:
+    """Write a strip into a matrix, and also its transpose if the matrix is symmetric."""
     matrix[place] = values
     if is_symmetric:
         begin, end = place[0].start, place[0].stop
         low = np.tril_indices(end - begin, -1)
         matrix[begin:end, begin:end][low] = values[:, : end - begin].T[low]
-        matrix[end:, begin:end] = values[:, end - begin :].T
+        matrix[end:, begin:end] = values[:, end - begin :].T if mirrored is None else mirrored
 
 
 def _identify(
@@ -306,9 +365,11 @@ def _identify(
     *,
     logs: bool,
     n_rows: int | None,
+    device: str | None,
 ) -> str:
-    """Return a name for all that a matrix depends on, with the rows of a strip if it depends on them."""
+    """Return an identifier of everything the matrix depends on; with `n_rows`, also on strips."""
     values = {"shape": list(plan.shape), "dtype": plan.dtype.str, "n_rows": n_rows, "logs": logs}
+    values["device"] = device
     parts = {"kernel": kernel_state(kernel), "examples": examples_state(examples)}
     parts["kernel"].values = _without_jobs(parts["kernel"].values)
     if others is not None:
@@ -317,14 +378,14 @@ def _identify(
 
 
 def _without_jobs(value: Any) -> Any:  # noqa: ANN401
-    """Return parameters of kernels in kernels without the number of threads, on which no value depends."""
+    """Return nested kernel parameters without `n_jobs`, on which no value depends."""
     if isinstance(value, dict):
         return {name: _without_jobs(each) for name, each in value.items() if name != "n_jobs"}
     return [_without_jobs(each) for each in value] if isinstance(value, list) else value
 
 
 def _count_rows(kept: Checkpoint | None, times: list[float]) -> int:
-    """Return how many rows an earlier run has left, and take over what it has measured."""
+    """Return how many rows an interrupted run has finished, and take over its times."""
     state = kept.load(ROWS) if kept else None
     if kept is None or state is None or not kept.path(MATRIX).exists():
         return 0
@@ -334,7 +395,7 @@ def _count_rows(kept: Checkpoint | None, times: list[float]) -> int:
 
 @contextmanager
 def _map_file(path: Path, plan: Plan, kept: Checkpoint | None) -> Iterator[Callable[[], np.memmap[Any, Any]]]:
-    """Make a file that takes its name at the end; give what maps it into memory."""
+    """Create a file that gets its name at the end; yield a function that maps it into memory."""
     with kept.growing(MATRIX, ROWS, path) if kept else replacing(path) as stream:
         header = {"descr": np.lib.format.dtype_to_descr(plan.dtype), "fortran_order": False}
         np.lib.format.write_array_header_1_0(stream, {**header, "shape": plan.shape})

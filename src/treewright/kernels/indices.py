@@ -1,4 +1,4 @@
-"""Forests, indexed for one kind of fragments: trees against all of them, and pairs of trees."""
+"""Forests indexed for one kind of fragment, for comparison of trees with all of them or in pairs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -33,20 +33,20 @@ from treewright.native.kernels.sst import (
 from treewright.scale import one_blas_thread
 
 FIRST_VALUES = 1 << 12
-"""Room for the values of a pair of trees, until one takes more."""
+"""Initial size of the array for the values of a pair of trees."""
 SHORT_LIST = 1 << 16
-"""Values that are listed one by one in any case."""
+"""Minimum number of values that are listed one by one."""
 
 
 class TreeIndex(ABC):
-    """A forest of which the trees are compared with each other and with others, without normalisation."""
+    """A forest whose trees are compared with each other and with others, without normalisation."""
 
     def __init__(self, forest: Forest, *, n_together: int = CHUNK) -> None:
         self.dag = Dag(forest, n_together=n_together)
         self._own_side: Any = None
 
     def translate(self, others: "TreeIndex") -> Any:  # noqa: ANN401
-        """Return what `compare` has to know of others: what their numbers are here."""
+        """Return the translation of the numbers of other trees that `compare` needs."""
         if others is not self:
             return self._make_side(others)
         if self._own_side is None:
@@ -58,7 +58,7 @@ class TreeIndex(ABC):
 
     @abstractmethod
     def compare(self, others: "TreeIndex", known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
-        """Return the values of others, by their numbers, with all trees; if `is_half`, from their own on."""
+        """Return the values of other trees, by number, with all trees; with `is_half`, from their own on."""
 
     @abstractmethod
     def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
@@ -71,10 +71,10 @@ class Side(NamedTuple):
     Attributes
     ----------
     numbers : Translation
-        What their numbers are in the index.
+        Translation of their numbers to those of the index.
     rows : SubsetRows or PartialRows
     sums : tuple of ndarray of int
-        How much room all entries of their bags before each one take.
+        Space that the entries of their bags before each one take.
     """
 
     numbers: Translation
@@ -82,13 +82,13 @@ class Side(NamedTuple):
     sums: tuple[Integers, ...]
 
     def most(self, bags: Bags, numbers: Integers) -> list[int]:
-        """Return the most room that one of some trees takes."""
+        """Return the largest space that one of some trees takes."""
         begin, end = bags.indptr[numbers], bags.indptr[numbers + 1]
         return [int((sums[end] - sums[begin]).max(initial=0)) for sums in self.sums]
 
 
 class SubtreeIndex(TreeIndex):
-    """Whole subtrees: each weighs the decay to the power of its nodes that are no leaves."""
+    """Whole subtrees, weighted by the decay to the power of their number of inner nodes."""
 
     def __init__(self, forest: Forest, *, decay: float, has_bag: bool) -> None:
         super().__init__(forest, n_together=max(1, forest.n_trees))
@@ -122,7 +122,7 @@ class SubtreeIndex(TreeIndex):
 
 
 class SubsetIndex(TreeIndex):
-    """Subset trees: each weighs the decay to the power of its productions."""
+    """Subset trees, weighted by the decay to the power of their number of productions."""
 
     def __init__(self, forest: Forest, *, decay: float, has_bag: bool) -> None:
         super().__init__(forest)
@@ -165,7 +165,7 @@ class SubsetIndex(TreeIndex):
 
     @cached_property
     def _pairwise(self) -> tuple[SubsetRows, Sorted, Sorted]:
-        """The subtrees of which children may have the same production, and the productions of all others."""
+        """The subtrees whose children may have the same production, and the productions of all others."""
         dag, productions = self.dag, self.dag.productions
         is_tall = np.zeros(productions.n_kinds, dtype=np.bool_)
         owners = np.repeat(productions.numbers, np.diff(dag.subtrees.indptr))
@@ -200,7 +200,7 @@ class SubsetIndex(TreeIndex):
 
 
 class PartialOptions(NamedTuple):
-    """The decay of gaps and of depth, and the longest subsequence of children, 0 for all."""
+    """The decay of gaps and of depth, and the longest subsequence of children (0: any)."""
 
     decay: float
     depth_decay: float
@@ -258,13 +258,13 @@ class PartialIndex(TreeIndex):
 
     def _decays(self, is_log: bool, others: Dag) -> Decays:
         options = self._options
-        # Integers would have all functions compiled again.
+        # Integers would make Numba compile all functions again.
         decay, depth_decay = float(options.decay), float(options.depth_decay)
         values = np.array([decay, depth_decay, depth_decay * decay**2])
         gap, depth, leaf = (np.log(values) if is_log else values).tolist()
         n_gaps = self._widest + int(np.diff(others.subtrees.indptr).max(initial=1))
         powers = decay ** np.arange(n_gaps + 1, dtype=np.float64)
-        # Longer subsequences than there are children are no limit.
+        # A maximum above the number of children is no limit.
         longest = options.longest if options.longest < self._widest else 0
         return Decays(gap, depth, leaf, longest, is_log, powers)
 
@@ -276,7 +276,7 @@ class PartialIndex(TreeIndex):
         return np.empty((max(1, min(self._options.longest, self._widest)) + 1, self._widest + 1))
 
     def _similarity(self) -> tuple[Ints, Similarity]:
-        """Return the class of each symbol, and how similar those of one class are."""
+        """Return the class of each symbol, and the similarities within classes."""
         nothing = np.empty(0, dtype=np.int32)
         return _all(self.dag.n_symbols), Similarity(nothing, np.empty((0, 0), dtype=np.float32))
 
@@ -284,7 +284,7 @@ class PartialIndex(TreeIndex):
     def _pairwise(self) -> tuple[SmoothedTrees, Similarity]:
         dag = self.dag
         classes, similarity = self._similarity()
-        # The first value of each subtree is its symbol; what stands for it in these columns is not looked at.
+        # The first value of each subtree is its symbol; its entry in these columns is ignored.
         children = np.where(is_first(dag.subtrees.indptr), 0, dag.subtrees.values)
         child_classes = classes[dag.symbols][children]
         pairs = dag.find_pairs(classes, child_classes)
@@ -388,7 +388,7 @@ class Words(NamedTuple):
 def _evaluate_all(
     work: Callable[[Integers, FloatArray, FloatArray], tuple[int, int]], pairs: Integers
 ) -> FloatArray:
-    """Evaluate pairs of trees, with room for more values when one takes them."""
+    """Evaluate pairs of trees, allocating more space if a pair needs it."""
     out, values, done = np.zeros(len(pairs)), np.empty(FIRST_VALUES), 0
     while True:
         n, n_values = work(pairs[done:], values, out[done:])
@@ -399,7 +399,7 @@ def _evaluate_all(
 
 
 def _keep(bags: Bags, is_kept: npt.NDArray[np.bool_]) -> Bags:
-    """Return bags with some of what they hold."""
+    """Return bags with some of their items."""
     kept = np.concatenate([[0], np.cumsum(is_kept)])
     return Bags(kept[bags.indptr], bags.ids[is_kept], bags.counts[is_kept])
 
@@ -414,14 +414,14 @@ def _look_up(table: npt.NDArray[Any], numbers: Ints) -> Any:  # noqa: ANN401
 
 
 def _add_up(sizes: npt.NDArray[np.signedinteger], numbers: Ints) -> Integers:
-    """Return the sums of the sizes of all numbers before each; negative numbers have none."""
+    """Return the sums of the sizes of all items before each; negative items have none."""
     sums = np.zeros(len(numbers) + 1, dtype=np.int64)
     np.cumsum(np.append(sizes, 0)[numbers], out=sums[1:])
     return sums
 
 
 def _make_list(n_values: int) -> Integers:
-    """Make room to list values that were touched, much less than the values take if they are many."""
+    """Allocate a list of touched values, much smaller than the values if they are many."""
     return np.empty(min(n_values, max(SHORT_LIST, n_values // 16)), dtype=np.int64)
 
 

@@ -1,4 +1,4 @@
-"""What kernels are given, as what they work on: trees of any kind as `ConstTree`, vectors as one matrix."""
+"""Conversion of the inputs of kernels: trees of any kind to `ConstTree`, vectors to one matrix."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
@@ -16,10 +16,16 @@ from treewright.errors import FormatError, InputError, quote
 from treewright.scale import one_blas_thread
 
 Key: TypeAlias = int | str | tuple[int | str, ...]
-"""A position, a key or the name of an attribute, or several, each in what the one before has found."""
+"""A position, a key, an attribute name, or a tuple of these, applied one after the other."""
 TREES = "a ConstTree, a DepTree, an nltk.Tree or a string of brackets"
 ROWS_TOGETHER = 32
-"""Rows of a dense product that are computed together: BLAS sums a row in an order that depends on others."""
+"""Rows of a dense product that are computed together: BLAS rounds by how many there are."""
+
+
+def as_collection(examples: Any) -> Any:  # noqa: ANN401
+    """Return examples that can be read more than once: what a generator yields as a list, others as given."""
+    is_stream = hasattr(examples, "__iter__") and not hasattr(examples, "__len__") and not issparse(examples)
+    return list(examples) if is_stream else examples
 
 
 def as_tree(example: object, *, centre: str = "relation") -> ConstTree:
@@ -28,10 +34,10 @@ def as_tree(example: object, *, centre: str = "relation") -> ConstTree:
     Parameters
     ----------
     example : ConstTree, DepTree, nltk.Tree or str
-        A string holds one tree in brackets, read as it is written. A leaf of an nltk.Tree is a string, or a
-        pair of a word and its tag, which becomes the tag over the word.
+        A string is one tree in brackets. A leaf of an nltk.Tree is a string, or a pair of a word and its tag,
+        which becomes a tag node over the word.
     centre : {"relation", "tag", "word"}
-        Of a DepTree, how it is converted; see `to_constituents`.
+        How a DepTree is converted; see `to_constituents`.
     """
     if isinstance(example, ConstTree):
         return example
@@ -50,13 +56,13 @@ def as_trees(examples: Iterable[Any], *, centre: str = "relation") -> Sequence[C
     Parameters
     ----------
     examples : sequence or array of trees
-        A list that holds nothing but `ConstTree` comes back as it is.
+        A list of `ConstTree` alone is returned as it is.
     centre : {"relation", "tag", "word"}
 
     Raises
     ------
     InputError
-        With the number of the example, from 0, that is no tree.
+        If an example is not a tree; with its index.
     """
     given = _as_list(examples, "trees")
     if set(map(type, given)) <= {ConstTree}:
@@ -78,7 +84,7 @@ def as_matrix(examples: Any, *, n_columns: int | None = None) -> Any:  # noqa: A
     examples : array or sparse matrix, or sequence of rows
         Rows are arrays or lists of numbers, sparse matrices of one row each, or all `SparseVector`.
     n_columns : int, optional
-        That others have. Rows must have as many; a `SparseVector` has at least so many.
+        Number of columns that rows must have; a `SparseVector` is padded.
 
     Returns
     -------
@@ -116,7 +122,7 @@ def multiply(a: Any, b: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
 
 
 def find_parts(examples: Iterable[Any], key: Key) -> tuple[npt.NDArray[np.bool_], list[Any]]:
-    """Return which examples have a part that is not None where `key` says, and these parts."""
+    """Return which examples have a part at `key` that is not None, and these parts."""
     steps = key if isinstance(key, tuple) else (key,)
     parts = [_find_part(example, steps, number) for number, example in enumerate(examples)]
     present = [part is not None for part in parts]
@@ -198,7 +204,7 @@ def _as_numbers(row: object, name: str) -> npt.NDArray[np.float64]:
 
 
 def _as_list(examples: Iterable[Any], kind: str) -> list[Any]:
-    """Return a list as it is, other sequences as a list, and refuse what is a single example."""
+    """Return examples as a list; refuse a single example."""
     if type(examples) is list:
         return examples
     if isinstance(examples, str) or is_nltk(examples) or not hasattr(examples, "__iter__"):
@@ -219,5 +225,5 @@ def _parse(text: str) -> ConstTree:
 
 
 def is_nltk(example: object) -> bool:
-    """Tell an nltk.Tree without importing nltk: a list with a method `label`."""
+    """Recognise an nltk.Tree without importing nltk: a list with a method `label`."""
     return isinstance(example, list) and callable(getattr(example, "label", None))

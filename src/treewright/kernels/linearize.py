@@ -1,25 +1,27 @@
-"""Linear models over the heaviest fragments of a machine over a tree kernel.
+"""Linear models over the heaviest fragments of a kernel machine.
 
-A machine has to compare a tree with all of its support vectors. Its vector in the space of fragments has few
-coordinates that matter, though (Pighin & Moschitti 2009, 2010): these are made features of their own, and a
-linear model of them is trained again.
+A machine compares a tree with all its support vectors. But few coordinates of its weight vector in the space
+of fragments matter (Pighin & Moschitti 2009, 2010). These become explicit features, on which a linear model
+is trained.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix, diags, hstack, vstack
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from treewright._typing import FloatArray
+from treewright._typing import FloatArray, Integers
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
+from treewright.kernels.base import MAX_VISITS, Kernel
 from treewright.kernels.examples import (
     EXAMPLES,
     KernelField,
@@ -28,13 +30,12 @@ from treewright.kernels.examples import (
     take_examples,
 )
 from treewright.kernels.fragments import (
-    MAX_VISITS,
     FragmentCounter,
     SearchLimits,
     Support,
     WeighedFragment,
-    check_kernel,
 )
+from treewright.kernels.inputs import Key
 from treewright.kernels.machines import TreeKernelClassifier
 from treewright.kernels.support import (
     CLASS_WEIGHT,
@@ -48,57 +49,139 @@ from treewright.kernels.support import (
     find_class,
     make_kernel,
 )
-from treewright.model import Array, Classes, Model, Unfitted, expect, saved
+from treewright.kernels.terms import Term, list_terms, list_vector_terms, place_rows
+from treewright.model import Array, Classes, Model, Unfitted, expect, is_within, saved
 from treewright.native.kernels.fragments import Measures
 from treewright.progress import report
 from treewright.scale import map_jobs, one_blas_thread
 
 Result = TypeVar("Result")
 TREES_AT_A_TIME = 4096
-"""Trees that a thread turns into rows before it takes others."""
+"""Number of trees per batch of a thread."""
+
+
+class FragmentSpace:
+    """Transforms examples into rows: a column per fragment of each tree kernel, then those of vectors.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A kernel whose fragments can be listed, or a sum of such kernels and linear kernels of vectors.
+    fragments : list of ConstTree
+    owners : ndarray of int, (n_fragments,)
+        The number of the tree kernel in the sum that each fragment belongs to, ascending.
+    widths : ndarray of int, (n_vector_kernels,)
+        The number of columns of each vector kernel.
+    """
+
+    def __init__(
+        self, kernel: Kernel, fragments: list[ConstTree], owners: Integers, widths: Integers
+    ) -> None:
+        self.terms = list_terms(kernel)
+        self.vector_terms = list_vector_terms(kernel)
+        self._widths = widths.tolist()
+        bounds = np.searchsorted(owners, np.arange(len(self.terms) + 1)).tolist()
+        self._columns = [slice(begin, end) for begin, end in pairwise(bounds)]
+        self._counters = [
+            FragmentCounter(term.kernel, fragments[columns])
+            for term, columns in zip(self.terms, self._columns, strict=True)
+        ]
+        owned = [(self.terms[owner], str(tree)) for owner, tree in zip(owners, fragments, strict=True)]
+        owned += [
+            (term, f"column {place}")
+            for term, width in zip(self.vector_terms, self._widths, strict=True)
+            for place in range(width)
+        ]
+        self.parts: list[Key | None] = [term.part for term, _ in owned]
+        self.texts = [text for _, text in owned]
+        self.names = self.texts
+        if len(self.terms) + len(self.vector_terms) > 1:
+            numbers = {id(term): n for n, term in enumerate([*self.terms, *self.vector_terms])}
+            self.names = [f"{numbers[id(term)]}: {text}" for term, text in owned]
+
+    def transform(self, examples: Any) -> csr_matrix:  # noqa: ANN401
+        """Return the features of examples, (n_examples, n_features)."""
+        found = [
+            place_rows(diags(scales) @ counter.transform(trees), rows, count_examples(examples))
+            for counter, rows, trees, scales in self._find_trees(examples)
+        ]
+        vectors = zip(self.vector_terms, self._widths, strict=True)
+        found += [term.find_columns(examples, width) for term, width in vectors]
+        return found[0] if len(found) == 1 else hstack(found, format="csr")
+
+    def multiply(self, examples: Any, factors: FloatArray) -> FloatArray:  # noqa: ANN401
+        """Return the product of the rows of `transform` and a matrix, (n_examples, n_columns), faster."""
+        products = np.zeros((count_examples(examples), factors.shape[1]))
+        for columns, found in zip(self._columns, self._find_trees(examples), strict=True):
+            counter, rows, trees, scales = found
+            products[rows] += scales[:, None] * counter.multiply(trees, factors[columns])
+        begin = self._columns[-1].stop
+        for term, width in zip(self.vector_terms, self._widths, strict=True):
+            products += term.find_columns(examples, width) @ factors[begin : begin + width]
+            begin += width
+        return products
+
+    def _find_trees(self, examples: Any) -> Iterator[tuple[FragmentCounter, Integers, Any, FloatArray]]:  # noqa: ANN401
+        """Yield the counter of each tree kernel, the trees that have any fragments, and their scales."""
+        for term, counter in zip(self.terms, self._counters, strict=True):
+            rows, trees = term.find_parts(examples)
+            yield counter, rows, trees, np.sqrt(term.weight) * term.find_scales(examples)[rows]
 
 
 class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, BaseEstimator):  # type: ignore[misc]
     """A linear classifier over the heaviest fragments of a `TreeKernelClassifier`.
 
-    The time of a prediction does not depend on the number of support vectors, and all that the classifier
-    knows can be read.
+    Prediction time does not depend on the number of support vectors, and the whole model can be read as a
+    list of weighted fragments.
 
     Parameters
     ----------
     machine : TreeKernelClassifier, optional
-        The machine whose fragments are mined, with a `SubsetTreeKernel` or a `SubtreeKernel`. None is
-        ``TreeKernelClassifier()``.
+        The kernel machine whose fragments are mined. Its kernel is a `SubsetTreeKernel`, `SubtreeKernel` or
+        `PartialTreeKernel`, or a sum of these, of parts of examples or normalised; linear kernels of vectors
+        may be among them. None is ``TreeKernelClassifier()``.
     n_fragments : int
-        The most fragments that are taken from the machine of each class: those of the largest absolute
-        weight in the space of the kernel.
+        Maximum number of fragments from the machine of each class: those with the largest absolute weights
+        in the feature space of the kernel.
     max_size : int, optional
-        The most nodes, leaves not counted, of a fragment.
+        Maximum number of nodes in a fragment. In subtrees and subset trees, leaves are not counted.
     max_visits : int
-        The fragments after which the search in a machine stops, with a warning. Until then it is exact.
+        Maximum number of fragments to visit in the search for the heaviest. Up to this number the search is
+        exact; beyond it, it stops with a warning.
     C : float
-        The cost of an example on the wrong side of the margin, in the linear model.
+        Regularisation of the linear model: the cost of an example on the wrong side of the margin.
     class_weight : dict or "balanced", optional
-        Factors of the cost, as those of `sklearn.svm.LinearSVC`.
+        Factors of `C` for each class, as in `sklearn.svm.LinearSVC`.
+    refit : bool
+        Train a linear support vector machine on the fragments. If False, keep the weights that the kernel
+        machine gives them; with all of its fragments, decision values are then those of the kernel machine.
     prefit : bool
-        Whether `machine` is trained already. If it is not, a copy is trained, on the same examples.
+        Use `machine` as it is, already trained. If False, train a copy of it on the same examples.
     random_state : int
-        Decides in which order the linear model sees the examples.
+        Seed for the order in which the linear model sees the examples.
     n_jobs : int
-        Threads.
+        Number of threads; results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray
     fragments_ : list of str
-        In brackets; leaves are words, or nodes that are not expanded.
+        The fragments in brackets; leaves are words, or nodes that are not expanded.
     fragment_trees_ : list of ConstTree
         The same fragments as trees.
-    coef_ : ndarray of float, (n_classes or 1, n_fragments)
+    fragment_terms_ : ndarray of int, (n_fragments,)
+        The number, in the sum that the kernel is, of the tree kernel each fragment belongs to.
+    n_columns_ : ndarray of int, (n_vector_kernels,)
+        The number of columns of each vector kernel in that sum. They come after the fragments.
+    coef_ : ndarray of float, (n_classes or 1, n_features)
     intercept_ : ndarray of float, (n_classes or 1,)
-    kernel_ : TreeKernel
+    kernel_ : Kernel
     machine_ : TreeKernelClassifier
-        Which was mined; a classifier that was loaded has none.
+        The machine that was mined; a classifier that was loaded has none.
+
+    See Also
+    --------
+    TreeKernelClassifier : The kernel machine; its `explain` lists the fragments behind one decision.
 
     Examples
     --------
@@ -117,6 +200,8 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         classes_=Classes(),
         kernel_=KernelField(),
         fragment_trees_=EXAMPLES,
+        fragment_terms_=Array("i"),
+        n_columns_=Array("i"),
         coef_=Array("f", 2),
         intercept_=Array("f"),
     )
@@ -130,6 +215,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         max_visits: int = MAX_VISITS,
         C: float = 1.0,  # noqa: N803
         class_weight: ClassWeight = None,
+        refit: bool = True,
         prefit: bool = False,
         random_state: int = 0,
         n_jobs: int = 1,
@@ -140,6 +226,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         self.max_visits = max_visits
         self.C = C
         self.class_weight = class_weight
+        self.refit = refit
         self.prefit = prefit
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -153,40 +240,46 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Train a machine, unless there is one, mine its fragments, and train a linear model of them.
+        """Train a kernel machine unless it is `prefit`, mine its fragments, and train a linear model on them.
 
         Parameters
         ----------
-        trees : sequence
-            Whatever the kernel takes.
+        trees : iterable
+            Trees, or whatever else the kernel compares.
         labels : array, (n_examples,)
         sample_weight : array of float, (n_examples,), optional
-            Factors of the cost of each example, in the machine and in the linear model.
+            Factors of `C` for each example, in the machine and in the linear model.
         checkpoint : path, optional
-            A folder in which the machine of each class is kept. If it exists, training goes on from it and
-            ends as if it had not been interrupted.
+            Folder in which the machine of each class is kept. If it exists, training resumes from it and ends
+            as if it had not been interrupted.
         """
         self._check()
         examples, given, weights = check_input(trees, labels, sample_weight)
         self.classes_, numbers = check_labels(given, weights)
         check_class_weight(self.class_weight, self.classes_)
         self.machine_ = self._train_machine(examples, given, weights, checkpoint)
-        self.kernel_ = check_kernel(self.machine_.kernel_)
-        self._set_fragments(self._mine())
+        self.kernel_ = self.machine_.kernel_
+        self._mine()
         report(f"{len(self.fragments_)} fragments")
-        if not self.fragments_:
+        if not self._space.names:
             raise InputError("the machine has no fragments; expected one with support vectors")
-        model = LinearSVC(
-            C=self.C, class_weight=self._weight_by_number(), random_state=self.random_state, dual=True
-        )
-        model.fit(self.transform(examples), numbers, sample_weight=weights)
-        self.coef_ = np.atleast_2d(model.coef_)
-        self.intercept_ = np.atleast_1d(model.intercept_)
+        if self.refit:
+            model = LinearSVC(
+                C=self.C, class_weight=self._weight_by_number(), random_state=self.random_state, dual=True
+            )
+            model.fit(self.transform(examples), numbers, sample_weight=weights)
+            self.coef_ = np.atleast_2d(model.coef_)
+            self.intercept_ = np.atleast_1d(model.intercept_)
+        else:
+            rows = self.transform(self.machine_.support_examples_)
+            self.coef_ = np.asarray(rows.T @ self.machine_.dual_coef_.T, dtype=np.float64).T.copy()
+            self.intercept_ = self.machine_.intercept_.copy()
         return self
 
     def _check(self) -> None:
         self._limits().check()
         check_number("C", self.C, low=LEAST, high=MOST)
+        check_choice("refit", self.refit, (False, True))
         check_choice("prefit", self.prefit, (False, True))
         check_integer("random_state", self.random_state)
         check_integer("n_jobs", self.n_jobs, minimum=1)
@@ -194,7 +287,9 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
             raise InputError(f"machine is {self.machine!r}; expected a TreeKernelClassifier or None")
         if self.machine is None and self.prefit:
             raise InputError("machine is None; expected a fitted TreeKernelClassifier, as prefit is True")
-        check_kernel(make_kernel(self.machine.kernel if self.machine else None))
+        kernel = make_kernel(self.machine.kernel if self.machine else None)
+        list_terms(kernel)
+        list_vector_terms(kernel)
 
     def _limits(self) -> SearchLimits:
         return SearchLimits(self.n_fragments, self.max_size, self.max_visits)
@@ -218,46 +313,75 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         machine: TreeKernelClassifier = clone(self.machine) if self.machine else TreeKernelClassifier()
         return machine.fit(examples, labels, weights, checkpoint=checkpoint)
 
-    def _mine(self) -> list[ConstTree]:
-        """Return the heaviest fragments of the machine, each once."""
+    def _mine(self) -> None:
+        """Find the heaviest fragments of the machines of all classes, each once."""
         machine = self.machine_
-        if not len(machine.support_):
-            return []
-        support = Support(check_kernel(machine.kernel_), machine.support_examples_)
-        # A coordinate of the machine has half of the decay; the other half is in what it is multiplied with.
-        decay = float(np.sqrt(self.kernel_.decay))
-
-        def mine_class(coef: FloatArray) -> list[ConstTree]:
-            measures = Measures(support.weigh(coef * support.scales), np.empty(0))
-            return [fragment for fragment, _ in support.find_heaviest(measures, decay, self._limits())]
-
-        found = map_jobs(
-            mine_class,
-            list(machine.dual_coef_),
-            n_jobs=self.n_jobs,
-            what="heaviest fragments",
-            unit="classes",
-        )
-        return list(dict.fromkeys(fragment for fragments in found for fragment in fragments))
-
-    def _set_fragments(self, fragments: list[ConstTree]) -> None:
+        examples = machine.support_examples_
+        found = [
+            self._mine_term(term, examples, machine.dual_coef_) if len(machine.support_) else []
+            for term in list_terms(machine.kernel_)
+        ]
+        fragments: list[ConstTree] = []
+        owners: list[int] = []
+        for number, heaviest in enumerate(self._choose(found)):
+            fragments += heaviest
+            owners += [number] * len(heaviest)
         self.fragment_trees_ = fragments
-        self.fragments_ = [str(fragment) for fragment in fragments]
-        self._counter = FragmentCounter(self.kernel_, fragments)
+        self.fragment_terms_ = np.array(owners, dtype=np.int64)
+        widths = [term.find_columns(examples).shape[1] for term in list_vector_terms(machine.kernel_)]
+        self.n_columns_ = np.array(widths, dtype=np.int64)
+        self._set_fragments()
+
+    def _mine_term(
+        self,
+        term: Term,
+        examples: Any,  # noqa: ANN401
+        dual_coef: FloatArray,
+    ) -> list[list[tuple[ConstTree, float]]]:
+        """Return the heaviest fragments of a tree kernel for each class, with their coordinates."""
+        rows, trees = term.find_parts(examples)
+        if not len(rows):
+            return [[] for _ in dual_coef]
+        support = Support(term.kernel, trees)
+        scales = np.sqrt(term.weight) * support.scales * term.find_scales(examples)[rows]
+
+        def mine_class(coef: FloatArray) -> list[tuple[ConstTree, float]]:
+            # A coordinate has the square root of a fragment's weight; the other factor is in the example's
+            # coordinate.
+            measures = Measures(support.weigh(coef[rows] * scales), np.empty(0))
+            return support.find_heaviest(measures, 0.5, self._limits())
+
+        return map_jobs(
+            mine_class, list(dual_coef), n_jobs=self.n_jobs, what="heaviest fragments", unit="classes"
+        )
+
+    def _choose(self, found: list[list[list[tuple[ConstTree, float]]]]) -> list[list[ConstTree]]:
+        """Return the fragments of each term that are among the heaviest of all terms, for some class."""
+        chosen: list[dict[ConstTree, None]] = [{} for _ in found]
+        for by_term in zip(*found, strict=True):
+            listed = [(number, *each) for number, heaviest in enumerate(by_term) for each in heaviest]
+            listed.sort(key=lambda each: -abs(each[2]))
+            for number, fragment, _ in listed[: self.n_fragments]:
+                chosen[number][fragment] = None
+        return [list(each) for each in chosen]
+
+    def _set_fragments(self) -> None:
+        self.fragments_ = [str(fragment) for fragment in self.fragment_trees_]
+        self._space = FragmentSpace(self.kernel_, self.fragment_trees_, self.fragment_terms_, self.n_columns_)
 
     def transform(self, trees: Any) -> csr_matrix:  # noqa: ANN401
-        """Return how often trees have each fragment, scaled as in the space of the kernel.
+        """Return the counts of all fragments in trees, scaled as in the feature space of the kernel.
 
         Returns
         -------
-        csr_matrix of float, (n_examples, n_fragments)
+        csr_matrix of float, (n_examples, n_features)
         """
         check_is_fitted(self, "fragments_")
-        found = self._map(self._counter.transform, trees)
-        return vstack(found, format="csr") if found else csr_matrix((0, len(self.fragments_)))
+        found = self._map(self._space.transform, trees)
+        return vstack(found, format="csr") if found else csr_matrix((0, len(self._space.names)))
 
     def _map(self, function: Callable[[Any], Result], trees: Any) -> list[Result]:  # noqa: ANN401
-        """Return what a function makes of trees, batch by batch."""
+        """Apply a function to trees, batch by batch."""
         examples = check_examples(trees)
         n_examples = count_examples(examples)
         size = max(1, min(TREES_AT_A_TIME, -(-n_examples // self.n_jobs)))
@@ -265,35 +389,35 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         return map_jobs(lambda batch: function(take_examples(examples, batch)), batches, n_jobs=self.n_jobs)
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
-        """Return the fragments, as the names of the columns of `transform`."""
+        """Return the names of the columns of `transform`: fragments, in a sum with the number of the term."""
         check_is_fitted(self, "fragments_")
-        return np.array(self.fragments_, dtype=object)
+        return np.array(self._space.names, dtype=object)
 
     def decision_function(self, trees: Any) -> FloatArray:  # noqa: ANN401
         """Return the decision value of each class, (n_examples, n_classes), or of the second of two."""
         check_is_fitted(self)
-        products = self._map(lambda batch: self._counter.multiply(batch, self.coef_.T), trees)
+        products = self._map(lambda batch: self._space.multiply(batch, self.coef_.T), trees)
         decisions: FloatArray = np.concatenate([np.empty((0, len(self.coef_))), *products]) + self.intercept_
         return decisions[:, 0] if len(self.classes_) == 2 else decisions
 
     def explain(self, tree: Any, n: int = 10, *, label: Any = None) -> list[WeighedFragment]:  # noqa: ANN401
-        """Return the fragments of a tree that add most to its decision value, or take most from it.
+        """Return the fragments of a tree that contribute most to its decision value.
 
-        All of them, and the intercept, add up to the decision value of the class; of the first of two
-        classes, this is minus that of the second.
+        The contributions of all fragments and the intercept add up to the decision value of the class. For
+        the first of two classes, this is minus that of the second.
 
         Parameters
         ----------
         tree : tree of any kind that the kernel takes
         n : int
-            Fragments at the most; those that add nothing are left out.
+            Maximum number of fragments; those that contribute nothing are left out.
         label : label, optional
-            The class; without it, the one that is predicted.
+            The class to explain; by default the predicted one.
 
         Returns
         -------
         list of WeighedFragment
-            The largest absolute weight first.
+            The largest absolute weight first. Columns of vectors are among them.
         """
         check_is_fitted(self)
         check_integer("n", n, minimum=1)
@@ -303,22 +427,28 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         order = np.lexsort((row.indices, -np.abs(weights)))
         chosen = [place for place in order[:n].tolist() if weights[place] != 0]
         return [
-            WeighedFragment(self.fragments_[row.indices[place]], float(weights[place])) for place in chosen
+            WeighedFragment(self._space.texts[column], float(weights[place]), self._space.parts[column])
+            for place in chosen
+            for column in [row.indices[place]]
         ]
 
     def check_fitted_state(self) -> None:
         """Check that there is a weight for each fragment."""
         n_machines = 1 if len(self.classes_) == 2 else len(self.classes_)
-        trees = self.fragment_trees_
+        trees, owners, widths = self.fragment_trees_, self.fragment_terms_, self.n_columns_
+        n_terms, n_vectors = len(list_terms(self.kernel_)), len(list_vector_terms(self.kernel_))
         is_listed = isinstance(trees, list) and all(isinstance(tree, ConstTree) for tree in trees)
-        expect(is_listed and len(set(trees)) == len(trees), "fragments that are trees, each once")
-        expect(self.coef_.shape == (n_machines, len(trees)), "a weight for each class and fragment")
+        expect(is_listed and is_within(owners, n_terms), "fragments that are trees")
+        expect(len(owners) == len(trees) and (np.diff(owners) >= 0).all(), "a kernel for each fragment")
+        expect(len(set(zip(owners.tolist(), trees, strict=True))) == len(trees), "fragments, each once")
+        expect(len(widths) == n_vectors and is_within(widths, 1 << 40), "numbers of columns")
+        n_features = len(trees) + int(widths.sum())
+        expect(self.coef_.shape == (n_machines, n_features), "a weight for each class and fragment")
         expect(len(self.intercept_) == n_machines, "an intercept for each class")
-        check_kernel(self.kernel_)
 
     def restore(self) -> None:
-        """Make what counts fragments again."""
-        self._set_fragments(self.fragment_trees_)
+        """Prepare the counting of fragments."""
+        self._set_fragments()
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()

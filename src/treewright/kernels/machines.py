@@ -1,4 +1,4 @@
-"""Support vector machines, and features for linear ones, over trees or whatever else a kernel compares."""
+"""Support vector machines over kernels of trees or other examples, and Nyström features."""
 
 import os
 from typing import Any, Self
@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from treewright._typing import FloatArray, Integers
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
-from treewright.kernels.base import Kernel, PackedExamples
-from treewright.kernels.examples import check_examples, count_examples, take_examples
-from treewright.kernels.fragments import MAX_VISITS, SearchLimits, WeighedFragment, explain_tree
+from treewright.kernels.base import MAX_VISITS, Kernel, PackedExamples
+from treewright.kernels.examples import EXAMPLES, KernelField, check_examples, count_examples, take_examples
+from treewright.kernels.fragments import SearchLimits, WeighedFragment, explain_tree
 from treewright.kernels.platt import apply_sigmoid, deal_folds, fit_sigmoid
 from treewright.kernels.support import (
     CLASS_WEIGHT,
@@ -39,14 +39,14 @@ from treewright.kernels.support import (
     solution_state,
 )
 from treewright.kernels.svm import RowCache, classification_problem, regression_problem
-from treewright.model import Array, Classes, State, expect, saved
+from treewright.model import Array, Classes, Model, State, expect, saved
 from treewright.progress import track
 from treewright.scale import one_blas_thread
 
 N_FOLDS = 5
-"""Parts of the training data for decision values that probabilities are learnt from."""
+"""Cross-validation folds for the calibration of probabilities."""
 SMALLEST_EIGENVALUE = 1e-10
-"""As a share of the largest; what is below is noise."""
+"""Relative to the largest; smaller ones are rounding errors."""
 
 
 def _learns_probabilities(machine: "TreeKernelClassifier") -> bool:
@@ -56,49 +56,54 @@ def _learns_probabilities(machine: "TreeKernelClassifier") -> bool:
 
 
 class TreeKernelClassifier(DecisionClassifier, KernelMachine):
-    """A support vector machine for each class against all others, or one for two classes.
+    """Support vector classification with a kernel: one machine per class against the rest.
 
-    Kernel values are computed when they are needed, and kept within a memory budget that all machines share,
-    so that there need not be room for all of them.
+    Two classes need one machine only. Kernel values are computed when they are needed and cached within a
+    memory limit that all machines share, so the Gram matrix need not fit into memory.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        None is ``SubsetTreeKernel(decay=0.4, normalize=True)``.
+        Kernel of the examples. None is ``SubsetTreeKernel(decay=0.4, normalize=True)``.
     C : float
-        The cost of an example on the wrong side of the margin.
+        Regularisation: the cost of an example on the wrong side of the margin.
     class_weight : dict or "balanced", optional
-        Factors of the cost. With two classes, those of the examples of either; with more, those of the
-        examples of a class in its own machine, where the others weigh 1. Balanced machines give the same
-        weight to either side as a whole.
+        Factors of `C` for each class. With more than two classes, the factor of a class applies in its own
+        machine, where the rest has the factor 1. "balanced" gives the positive and the negative examples of
+        each machine the same total weight.
     probability : bool
-        Whether to learn probabilities, from decision values of machines that have not seen the example.
+        Calibrate probabilities by 5-fold cross-validation, for `predict_proba`.
     tol : float
-        By how much the conditions of optimality may be violated.
+        Tolerance of the stopping criterion: the largest violation of the optimality conditions.
     max_iter : int, optional
-        Rounds after which a machine stops anyway, with a warning.
+        Maximum number of iterations of each machine; when it is reached, there is a warning.
     cache_memory : int
-        Bytes for kernel values in training.
+        Memory limit in bytes for cached kernel values during training.
     random_state : int
-        Decides which examples are together when probabilities are learnt.
+        Seed for the cross-validation folds of `probability`.
     n_jobs : int
-        Threads that compute kernel values.
+        Number of threads that compute kernel values; results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray
     support_ : ndarray of int, (n_support,)
-        The numbers of the examples that some machine needs, ascending.
+        Indices of the support vectors of all machines, ascending.
     support_examples_ : list or matrix
-        These examples.
+        The support vectors.
     dual_coef_ : ndarray of float, (n_machines, n_support)
     intercept_ : ndarray of float, (n_machines,)
     n_support_ : ndarray of int, (n_machines,)
-        How many examples each machine needs.
+        Number of support vectors of each machine.
     n_iter_ : ndarray of int, (n_machines,)
     kernel_ : Kernel
     sigmoid_ : ndarray of float, (n_machines, 2)
-        Slope and offset of the logarithm of the odds; with `probability` only.
+        Slope and offset of the log odds; only with `probability`.
+
+    See Also
+    --------
+    LinearizedTreeClassifier : A linear model of the heaviest fragments, with faster prediction.
+    TreeKernelNystroem : Approximate features for linear models.
 
     Examples
     --------
@@ -146,18 +151,19 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Learn from examples of two classes or more.
+        """Train the machines.
 
         Parameters
         ----------
-        trees : sequence
-            Whatever the kernel takes.
+        trees : iterable
+            Trees, or whatever else the kernel compares. A generator is read once.
         labels : array, (n_examples,)
+            Two classes or more.
         sample_weight : array of float, (n_examples,), optional
-            Factors of the cost of each example.
+            Factors of `C` for each example.
         checkpoint : path, optional
-            A folder in which each machine is kept. If it exists, training goes on from it and ends as if it
-            had not been interrupted.
+            Folder in which each finished machine is kept. If it exists, training resumes from it and ends as
+            if it had not been interrupted.
         """
         self._check()
         check_choice("probability", self.probability, (False, True))
@@ -193,7 +199,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         weights: FloatArray,
         cache: RowCache,
     ) -> State:
-        """Train the machine of a class, and learn its probabilities if they are wanted."""
+        """Train the machine of a class, and calibrate its probabilities if asked to."""
         signs = np.where(numbers == number, 1.0, -1.0)
         bounds = self.C * weights * self._class_factors(number, signs)
         name = f"class {self.classes_[number]}"
@@ -208,11 +214,11 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         return State("Machine", {"sigmoid": sigmoid}, cache.get_places(), parts)
 
     def _machines(self) -> range:
-        """Return the numbers of the classes that have a machine."""
+        """Return the indices of the classes that have a machine."""
         return range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
 
     def _class_factors(self, number: int, signs: FloatArray) -> FloatArray:
-        """Return the factor of the cost of each example in the machine of a class."""
+        """Return the factor of `C` of each example in the machine of a class."""
         if self.class_weight is None:
             return np.ones_like(signs)
         if isinstance(self.class_weight, dict):
@@ -232,9 +238,9 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         bounds: FloatArray,
         name: str,
     ) -> FloatArray:
-        """Return the decision value of each example by a machine that has not seen it.
+        """Return the cross-validated decision value of each example.
 
-        Rows have the kernel's values with all examples, so that these cost nothing more.
+        Cached rows have the kernel values with all examples, so that no further ones are computed.
         """
         decisions = np.empty_like(signs)
         for fold in range(N_FOLDS):
@@ -249,13 +255,13 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         return decisions
 
     def decision_function(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return the decision value of each class, (n_examples, n_classes), or of the second of two."""
+        """Return decision values, (n_examples, n_classes); with two classes, (n_examples,) of the second."""
         decisions = self._decide(trees)
         return decisions[:, 0] if len(self.classes_) == 2 else decisions
 
     @available_if(_learns_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return the probability of each class, (n_examples, n_classes); with `probability` only."""
+        """Return the probability of each class, (n_examples, n_classes); only with `probability`."""
         check_is_fitted(self)
         if not len(self.sigmoid_):
             raise InputError("probability was False in fit; expected True for probabilities")
@@ -274,32 +280,31 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         max_size: int | None = None,
         max_visits: int = MAX_VISITS,
     ) -> list[WeighedFragment]:
-        """Return the fragments of a tree that add most to its decision value, or take most from it.
+        """Return the fragments of a tree that contribute most to its decision value.
 
-        All fragments of the tree, and the intercept, add up to the decision value of the class; of the first
-        of two classes, this is minus that of the second. For `SubsetTreeKernel` and `SubtreeKernel`, and for
-        sums of kernels, weighted or not, of which some are these, of whole examples or of parts of them.
-        What vectors add is left out.
+        The contributions of all fragments and the intercept add up to the decision value of the class. For
+        the first of two classes, this is minus that of the second. For `SubtreeKernel`, `SubsetTreeKernel`
+        and `PartialTreeKernel`, and sums that contain them. Contributions of vectors are left out.
 
         Parameters
         ----------
         tree : tree of any kind, or example of several parts, that the kernel takes
         n : int
-            Fragments at the most; those that add nothing are left out.
+            Maximum number of fragments; those that contribute nothing are left out.
         label : label, optional
-            The class; without it, the one that is predicted.
+            The class to explain; by default the predicted one.
         max_size : int, optional
-            The most nodes, leaves not counted, of a fragment.
+            Maximum number of nodes in a fragment. In subtrees and subset trees, leaves are not counted.
         max_visits : int
-            The heaviest fragments are found exactly, by a search that leaves out what cannot be heavy; after
-            so many fragments it stops with a warning. That happens where nothing decays, in large trees.
+            Maximum number of fragments to visit. The search is exact until then; beyond, it stops with a
+            warning. That happens in large trees if decays are close to 1.
 
         Returns
         -------
         list of WeighedFragment
-            Each a fragment in brackets, in which leaves are words or nodes that are not expanded, its weight,
-            and the key of the `Part` it is from, or None; the largest absolute weight first. If several
-            kernels see the same tree, a fragment is there for each of them.
+            Fragments in brackets, whose leaves are words or nodes that are not expanded, with their weights
+            and the key of their `Part`, or None. The largest absolute weight comes first. If several kernels
+            compare the same tree, a fragment is listed for each of them.
 
         Examples
         --------
@@ -316,7 +321,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         return explain_tree(self, tree, coef, SearchLimits(n, max_size, max_visits))
 
     def check_fitted_state(self) -> None:
-        """Check that there are machines for all classes, and numbers for all machines."""
+        """Check that classes, machines and sigmoids of a loaded model agree."""
         super().check_fitted_state()
         n_machines = len(self._machines())
         expect(len(self.classes_) > 1 and len(self.dual_coef_) == n_machines, "a machine for each class")
@@ -325,18 +330,46 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
 
 
 class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
-    """Support vector regression: errors up to `epsilon` cost nothing.
+    """Support vector regression with a kernel.
 
     Parameters
     ----------
-    kernel, C, tol, max_iter, cache_memory, n_jobs
-        As those of `TreeKernelClassifier`.
+    kernel : Kernel, optional
+        Kernel of the examples. None is ``SubsetTreeKernel(decay=0.4, normalize=True)``.
+    C : float
+        Regularisation: the cost of an error of 1 beyond `epsilon`.
     epsilon : float
+        Errors up to this size cost nothing.
+    tol : float
+        Tolerance of the stopping criterion: the largest violation of the optimality conditions.
+    max_iter : int, optional
+        Maximum number of iterations; when it is reached, there is a warning.
+    cache_memory : int
+        Memory limit in bytes for cached kernel values during training.
+    n_jobs : int
+        Number of threads that compute kernel values; results do not depend on it.
 
     Attributes
     ----------
-    support_, support_examples_, dual_coef_, intercept_, n_support_, n_iter_, kernel_
-        As those of `TreeKernelClassifier`, of one machine.
+    support_ : ndarray of int, (n_support,)
+        Indices of the support vectors, ascending.
+    support_examples_ : list or matrix
+        The support vectors.
+    dual_coef_ : ndarray of float, (1, n_support)
+    intercept_ : ndarray of float, (1,)
+    n_support_, n_iter_ : ndarray of int, (1,)
+    kernel_ : Kernel
+
+    See Also
+    --------
+    TreeKernelClassifier : The same for classes.
+
+    Examples
+    --------
+    >>> from treewright import TreeKernelRegressor
+    >>> trees = ["(S (N Mary) (V sleeps))", "(S (N Mary) (V (V sleeps) (A well)))"]
+    >>> TreeKernelRegressor(C=100).fit(trees, [2.0, 3.0]).predict(trees).round(1).tolist()
+    [2.1, 2.9]
     """
 
     def __init__(
@@ -364,22 +397,22 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         targets: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn from examples and a number for each.
+        """Train the machine.
 
         Parameters
         ----------
-        trees : sequence
-            Whatever the kernel takes.
+        trees : iterable
+            Trees, or whatever else the kernel compares. A generator is read once.
         targets : array of float, (n_examples,)
         sample_weight : array of float, (n_examples,), optional
-            Factors of the cost of each example.
+            Factors of `C` for each example.
         """
         self._check()
         check_number("epsilon", self.epsilon, low=0, high=MOST)
         examples, targets, weights = check_input(trees, targets, sample_weight)
         numbers = check_floats("targets", targets)
         if not weights.any():
-            raise InputError("sample_weight is 0 for all examples; expected more for some")
+            raise InputError("sample_weight is 0 for all examples; expected a positive weight for some")
         cache = self._start(examples)
         rows = np.arange(len(numbers))
         problem = regression_problem(rows, numbers, self.C * weights, epsilon=self.epsilon)
@@ -387,7 +420,7 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         return self
 
     def predict(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return the number of each example."""
+        """Return the predicted target of each example."""
         return self._decide(trees)[:, 0]
 
     def explain(
@@ -398,41 +431,60 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         max_size: int | None = None,
         max_visits: int = MAX_VISITS,
     ) -> list[WeighedFragment]:
-        """Return the fragments of a tree that add most to its number, or take most from it.
+        """Return the fragments of a tree that contribute most to its prediction.
 
-        All fragments of the tree, the intercept, and what vectors add, which is left out, add up to the
-        number. See `TreeKernelClassifier`.
+        The contributions of all fragments, the intercept, and those of vectors, which are left out, add up to
+        the prediction. For the parameters, see `TreeKernelClassifier.explain`.
         """
         check_is_fitted(self)
         return explain_tree(self, tree, self.dual_coef_[0], SearchLimits(n, max_size, max_visits))
 
 
-class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A few features whose inner products are close to the kernel, for linear models of large data.
+class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Model, BaseEstimator):  # type: ignore[misc]
+    """Approximate a kernel by a few features, for linear models of many trees (Nyström method).
 
-    They are the kernel's values with some examples, the landmarks, times the inverse square root of those of
-    the landmarks among themselves (Williams & Seeger 2001).
+    The features are the kernel values with some examples, the landmarks, times the inverse square root of the
+    kernel matrix of the landmarks (Williams & Seeger 2001). Their inner products approximate the kernel.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        None is ``SubsetTreeKernel(decay=0.4, normalize=True)``.
+        Kernel of the examples. None is ``SubsetTreeKernel(decay=0.4, normalize=True)``.
     n_components : int
-        Landmarks, of which there are no more than examples.
+        Number of landmarks, at most that of examples.
     random_state : int
-        Decides which examples are landmarks.
+        Seed for the choice of landmarks.
     n_jobs : int
-        Threads that compute kernel values.
+        Number of threads that compute kernel values; results do not depend on it.
 
     Attributes
     ----------
     component_indices_ : ndarray of int, (n_components,)
-        The numbers of the landmarks, ascending.
+        Indices of the landmarks among the training examples, ascending.
     components_ : list or matrix
         The landmarks.
     normalization_ : ndarray of float, (n_components, n_components)
     kernel_ : Kernel
+
+    See Also
+    --------
+    TreeKernelClassifier : The exact machine; `LinearizedTreeClassifier` has fragments as features.
+
+    Examples
+    --------
+    >>> from treewright import TreeKernelNystroem
+    >>> trees = ["(S (NP Mary) (VP sleeps))", "(S (NP he) (VP eats))", "(Q (WH who) (VP sleeps))"]
+    >>> TreeKernelNystroem(n_components=2).fit(trees).transform(trees).shape
+    (3, 2)
     """
+
+    fields = saved(
+        kernel=KernelField(),
+        kernel_=KernelField(),
+        component_indices_=Array("i", low=0),
+        components_=EXAMPLES,
+        normalization_=Array("f", 2),
+    )
 
     def __init__(
         self, kernel: Kernel | None = None, *, n_components: int = 100, random_state: int = 0, n_jobs: int = 1
@@ -462,6 +514,18 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self._n_features_out = len(numbers)
         return self
 
+    def check_fitted_state(self) -> None:
+        """Check that there is a row of the normalisation for each landmark."""
+        n_components = len(self.component_indices_)
+        expect(isinstance(self.kernel_, Kernel), "a kernel")
+        expect(count_examples(self.components_) == n_components, "an example for each landmark")
+        expect(self.normalization_.shape == (n_components, n_components), "a square normalisation")
+
+    def restore(self) -> None:
+        """Prepare a loaded transformer."""
+        self._packed = None
+        self._n_features_out = len(self.component_indices_)
+
     def transform(self, trees: Any) -> FloatArray:  # noqa: ANN401
         """Return the features of examples, (n_examples, n_components)."""
         check_is_fitted(self)
@@ -470,7 +534,7 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return multiply(self._packed, check_examples(trees), self.normalization_, n_jobs=self.n_jobs)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made again when it is needed."""
+        """Leave out what is computed again when needed."""
         state: dict[str, Any] = dict(super().__getstate__())
         if "_packed" in state:
             state["_packed"] = None
@@ -479,7 +543,7 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
 @one_blas_thread
 def _inverse_root(values: FloatArray) -> FloatArray:
-    """Return the inverse square root of a symmetric matrix, on the part of the space where it has one."""
+    """Return the pseudo-inverse square root of a symmetric matrix."""
     if not np.isfinite(values).all():
         raise InputError("the kernel values of the landmarks are not finite; expected finite numbers")
     eigenvalues, vectors = np.linalg.eigh((values + values.T) / 2)

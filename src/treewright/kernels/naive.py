@@ -1,4 +1,4 @@
-"""Kernels of pairs of trees by plain loops: what faster ways are measured against."""
+"""Tree kernels of single pairs by plain loops: the baseline of benchmarks."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,7 +10,7 @@ from treewright.data.forest import Forest
 from treewright.native.kernels.naive import PlainTrees, evaluate_all_nodes
 
 Evaluate = Callable[[Integers], FloatArray]
-"""Gives the values of pairs of trees: the rows of what it takes are their numbers."""
+"""Returns the values of pairs of trees, given as rows of two numbers."""
 
 
 def plain_trees(forest: Forest) -> PlainTrees:

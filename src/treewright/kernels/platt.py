@@ -14,9 +14,9 @@ RIDGE = 1e-12
 
 @one_blas_thread
 def fit_sigmoid(decisions: FloatArray, is_positive: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Return the slope and offset of the sigmoid that makes probabilities of decision values.
+    """Return the slope and offset of the sigmoid that turns decision values into probabilities.
 
-    Found by Newton's method. The targets are not 0 and 1 but what a uniform prior leaves of them.
+    Found by Newton's method. The targets 0 and 1 are smoothed by a uniform prior.
     """
     n_positive = int(is_positive.sum())
     n_negative = len(is_positive) - n_positive
@@ -53,7 +53,7 @@ def _log_loss(logits: FloatArray, targets: FloatArray) -> float:
 
 
 def deal_folds(labels: Integers, n_folds: int, *, random_state: int) -> Integers:
-    """Return the fold of each example, of about the same mixture of labels each."""
+    """Return the fold of each example; folds have about the same shares of labels."""
     order = np.random.default_rng(random_state).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
     folds = np.empty(len(labels), dtype=np.int64)

@@ -15,13 +15,19 @@ from treewright.native.kernels.overlaps import WIDTH, BinaryRows, count_overlaps
 
 
 class PolynomialKernel(Kernel):
-    """(a . b + 1) to the power of `degree`: the space of all conjunctions of up to so many columns.
+    """The polynomial kernel (a . b + 1)^degree, whose features are conjunctions of up to `degree` columns.
 
     Parameters
     ----------
     degree : int
+        Maximum number of columns in a conjunction.
     normalize : bool
-        Divide by the geometric mean of the values of each row with itself.
+        Normalise so that K(x, x) = 1.
+
+    See Also
+    --------
+    PolynomialSpace : The same conjunctions as mined features.
+    VectorKernel : Kernels of any vectors.
 
     Examples
     --------
@@ -38,7 +44,7 @@ class PolynomialKernel(Kernel):
         self.normalize = normalize
 
     def pack(self, rows: Any) -> "PackedRows":  # noqa: ANN401
-        """Prepare rows of which many pairs are to be evaluated.
+        """Pack rows for the evaluation of many pairs.
 
         Parameters
         ----------
@@ -50,7 +56,7 @@ class PolynomialKernel(Kernel):
 
 
 class PackedRows(PackedExamples):
-    """Rows, by number, with what the evaluation of their kernel needs. Made by `PolynomialKernel.pack`."""
+    """Rows that are packed for evaluation, referred to by number. Made by `PolynomialKernel.pack`."""
 
     def __init__(self, matrix: csr_matrix, *, degree: int, normalize: bool) -> None:
         self._matrix = matrix
@@ -103,7 +109,7 @@ class PackedRows(PackedExamples):
 
 
 def _binary_matrix(rows: Any) -> csr_matrix:  # noqa: ANN401
-    """Return rows as a matrix of their own that stores nothing but ones."""
+    """Return rows as a new matrix that stores ones only."""
     if isinstance(rows, list | tuple) and rows and all(map(issparse, rows)):
         rows = as_matrix(rows)
     if not issparse(rows):

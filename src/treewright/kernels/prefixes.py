@@ -1,12 +1,13 @@
-"""The sum over all candidates that a model could make, estimated from those that it has made.
+"""The sum over all candidates of a model, estimated from a list of candidates.
 
-Candidates that were computed are a sample of all there are. Any other leaves some computed one after a prefix
-of it. What it gives from there on is taken to be what the computed continuations of that prefix give on
-average (Henderson 2004; Titov & Henderson 2005, section III-A). So the sum of what follows a prefix is
+The candidates of a list are a sample of all candidates. Every other candidate departs from one of them after
+a common prefix. The probability of its rest is estimated by the mean over the continuations of that prefix in
+the list (Henderson 2004; Titov & Henderson 2005, section III-A). So the sum over the continuations of a
+prefix is
 
-- where the input dictates the choice, such as a word: its probability times what follows it;
-- where the choice is free: the mean of what follows the choices that were computed, each of which counts by
-  its probability.
+- if the input determines the choice, such as a word: its probability times the sum over its continuations;
+- if the choice is free: the mean of the sums over the continuations of the choices in the list, weighted by
+their probabilities.
 """
 
 from itertools import pairwise
@@ -24,13 +25,13 @@ ROOT = 0
 
 
 class Normalizer(NamedTuple):
-    """The logarithm of the sum over all candidates, and how its derivative adds up those of choices.
+    """The log of the sum over all candidates, and its derivative as weights of choices.
 
     Attributes
     ----------
     value : float
     choices : ndarray of float, (n_choices,)
-        The weight of each choice; of one that several candidates share, at the first of them.
+        The weight of each choice; a choice that several candidates share has it at the first of them.
     steps : ndarray of float, (n_steps,)
         The sum of the weights at each step.
     """
@@ -41,22 +42,22 @@ class Normalizer(NamedTuple):
 
 
 class _Tree(NamedTuple):
-    """Prefixes of candidates: which follow each, and the choice of the list by which each is reached."""
+    """Prefixes of candidates: the children of each, and the choice of the list that leads to it."""
 
     children: list[list[int]]
     choice: list[int]
 
 
 def log_normalizer(candidates: DecisionList) -> Normalizer:
-    """Estimate the sum of the probabilities of all candidates that a model could make.
+    """Estimate the sum of the probabilities of all candidates of a model.
 
     Parameters
     ----------
     candidates : DecisionList
-        Those that begin alike must share their first steps; see `merge_prefixes`.
+        Candidates with a common prefix must share its steps; see `merge_prefixes`.
     """
     if candidates.is_observed is None:
-        raise InputError("a list has no is_observed; expected which choices the input dictates")
+        raise InputError("a list has no is_observed; expected marks of the choices that the input determines")
     tree = _grow(candidates)
     logs, observed = candidates.log_probabilities, candidates.is_observed
     follows = np.zeros(len(tree.children))
@@ -72,7 +73,7 @@ def log_normalizer(candidates: DecisionList) -> Normalizer:
 def _gather(
     logs: FloatArray, follows: FloatArray, is_observed: bool
 ) -> tuple[float, tuple[FloatArray, FloatArray]]:
-    """Return what follows a prefix, and the shares that its choices have in the sum and in its divisor."""
+    """Return the sum over the continuations of a prefix, and the shares of its choices in sum and divisor."""
     total = logsumexp(logs + follows)
     divisor = 0.0 if is_observed else logsumexp(logs)
     in_divisor = np.zeros(len(logs)) if is_observed else np.exp(logs - divisor)
@@ -93,7 +94,7 @@ def _spread(
         made = [tree.choice[child] for child in below]
         reach[below] = reach[node] * in_sum
         choices[made] += reach[node] * (in_sum - in_divisor)
-        # Where the choice is free, the weights of a step are exactly 0 in sum.
+        # If the choice is free, the weights of a step sum to exactly 0.
         steps[candidates.steps[made[0]]] += 0.0 if in_divisor.any() else reach[node]
     return Normalizer(value, choices, steps)
 
@@ -123,7 +124,7 @@ def _grow(candidates: DecisionList) -> _Tree:
         ends[node] = number
     for node, number in ends.items():
         if tree.children[node]:
-            raise InputError(f"candidate {number} is the beginning of another; expected none to go on")
+            raise InputError(f"candidate {number} is a prefix of another; expected complete candidates")
     return tree
 
 

@@ -1,4 +1,4 @@
-"""What machines over a kernel have in common: parameters, classes, support vectors, saving."""
+"""The base of kernel machines: parameters, classes, support vectors, saving."""
 
 import os
 import warnings
@@ -35,17 +35,15 @@ from treewright.native.kernels.svm import DualProblem
 from treewright.scale import map_jobs
 
 LEAST, MOST = 1e-12, 1e12
-"""Of numbers that must be above zero and finite."""
+"""Bounds of positive parameters."""
 BATCH_VALUES = 1 << 23
-"""Kernel values that are held at one time in prediction, for each thread."""
-
-"""Called with a line for people now and then."""
+"""Kernel values that each thread holds at one time in prediction."""
 ClassWeight = dict[Any, float] | str | None
 """Weights of classes by their labels, "balanced", or none."""
 
 
 def _list_weights(class_weight: ClassWeight) -> Any:  # noqa: ANN401
-    """Return weights of classes as JSON can hold them, whatever the labels are."""
+    """Return class weights as a list for JSON, whatever the labels are."""
     if not isinstance(class_weight, dict):
         return class_weight
     return [[plain(label), plain(weight)] for label, weight in class_weight.items()]
@@ -58,10 +56,7 @@ CLASS_WEIGHT = Value(
 
 
 class KernelMachine(Model, BaseEstimator):  # type: ignore[misc]
-    """What support vector machines have in common.
-
-    They keep the examples that they need to compare others with, and no others.
-    """
+    """Base class of support vector machines, which keep their support vectors and no other examples."""
 
     fields = saved(
         kernel=KernelField(),
@@ -96,8 +91,9 @@ class KernelMachine(Model, BaseEstimator):  # type: ignore[misc]
         solution = solve(problem, cache, tol=self.tol, max_iter=self.max_iter, name=name)
         if solution.violation >= self.tol:
             warnings.warn(
-                f"{name} stopped after {solution.n_iter} rounds at a violation of {solution.violation:.2g}, "
-                f"more than tol={self.tol:g}; a larger max_iter, a smaller C or normalize=True may help",
+                f"{name} did not converge in {solution.n_iter} iterations (violation "
+                f"{solution.violation:.2g}, tol={self.tol:g}); try a larger max_iter, a smaller C, or "
+                "normalize=True",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -122,7 +118,7 @@ class KernelMachine(Model, BaseEstimator):  # type: ignore[misc]
         return self._packed
 
     def _decide(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return the decision value of each example by each machine."""
+        """Return the decision value of each example for each machine."""
         check_is_fitted(self)
         examples = check_examples(trees)
         if len(self.support_) == 0:
@@ -131,7 +127,7 @@ class KernelMachine(Model, BaseEstimator):  # type: ignore[misc]
         return np.asarray(products + self.intercept_, dtype=np.float64)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made again when it is needed."""
+        """Leave out values that are recomputed when needed."""
         state: dict[str, Any] = dict(super().__getstate__())
         if "_packed" in state:
             state["_packed"] = None
@@ -164,17 +160,17 @@ def keep_machines(
     examples: Any,  # noqa: ANN401
     arrays: dict[str, npt.NDArray[Any]],
 ) -> Checkpoint:
-    """Return where the machines of a training are kept, under a name made of all that they depend on.
+    """Return the checkpoint of the machines, identified by everything that training depends on.
 
     Parameters
     ----------
     machine : KernelMachine
-        With its kernel.
+        A machine with its kernel.
     checkpoint : path
-        A folder.
+        Folder of the checkpoint.
     examples : list or matrix
     arrays : dict
-        What is to be learnt of them.
+        Targets and weights.
     """
     parts = {
         "params": machine.get_params_state(),
@@ -185,35 +181,35 @@ def keep_machines(
 
 
 def solution_state(solution: Solution) -> State:
-    """Return a machine as it can be kept."""
+    """Return a trained machine as a state."""
     names = ("intercept", "objective", "violation", "n_iter")
     values = {name: plain(getattr(solution, name)) for name in names}
     return State("Solution", values, {"coef": solution.coef, "scores": solution.scores})
 
 
 def solution_from(state: State) -> Solution:
-    """Make a machine again."""
+    """Return the trained machine of a state."""
     return Solution(coef=state.arrays["coef"], scores=state.arrays["scores"], **state.values)
 
 
 class DecisionClassifier(ClassifierMixin):  # type: ignore[misc]
-    """A classifier that has a decision value for each class, or one for the second of two."""
+    """A classifier with decision values: one for each class, or one for the second of two."""
 
     classes_: npt.NDArray[Any]
 
     @abstractmethod
     def decision_function(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return the decision value of each class, (n_examples, n_classes), or of the second of two."""
+        """Return decision values, (n_examples, n_classes); with two classes, (n_examples,) of the second."""
 
     def predict(self, trees: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-        """Return the class of each example."""
+        """Return the predicted class of each example."""
         decisions = self.decision_function(trees)
         best = (decisions > 0).astype(np.int64) if decisions.ndim == 1 else decisions.argmax(axis=1)
         predicted: npt.NDArray[Any] = self.classes_[best]
         return predicted
 
     def _class_coef(self, coef: FloatArray, label: Any) -> FloatArray:  # noqa: ANN401
-        """Return the row of coefficients of a class; of the first of two, minus that of the second."""
+        """Return the coefficients of a class; those of the first of two are minus those of the second."""
         number = find_class(self.classes_, label)
         if len(self.classes_) == 2:
             return np.asarray(coef[0] if number else -coef[0])
@@ -221,7 +217,7 @@ class DecisionClassifier(ClassifierMixin):  # type: ignore[misc]
 
 
 def find_class(classes: npt.NDArray[Any], label: Any) -> int:  # noqa: ANN401
-    """Return the number of a class."""
+    """Return the index of a class."""
     numbers = np.flatnonzero(classes == label)
     if len(numbers) != 1:
         raise InputError(f"label is {label!r}; expected one of {', '.join(map(str, classes))}")
@@ -229,7 +225,7 @@ def find_class(classes: npt.NDArray[Any], label: Any) -> int:  # noqa: ANN401
 
 
 def check_labels(labels: npt.NDArray[Any], weights: FloatArray) -> tuple[npt.NDArray[Any], Integers]:
-    """Return the classes, ascending, and the number of the class of each label.
+    """Return the classes, ascending, and the class index of each label.
 
     Parameters
     ----------
@@ -241,7 +237,7 @@ def check_labels(labels: npt.NDArray[Any], weights: FloatArray) -> tuple[npt.NDA
     if values.dtype.kind == "f":
         broken = values[check_floats("labels", values) != np.round(values)]
         if len(broken):
-            raise InputError(f"labels has the value {broken[0]}; expected classes: names or whole numbers")
+            raise InputError(f"labels has the value {broken[0]}; expected classes: names or integers")
     try:
         classes, numbers = np.unique(labels, return_inverse=True)
     except (TypeError, ValueError):
@@ -251,12 +247,12 @@ def check_labels(labels: npt.NDArray[Any], weights: FloatArray) -> tuple[npt.NDA
         raise InputError(f"all labels are {plain(classes[0])!r}; expected two classes or more")
     for number in np.flatnonzero(np.bincount(numbers, weights) == 0):
         label = plain(classes[number])
-        raise InputError(f"sample_weight is 0 for all of class {label!r}; expected more for some")
+        raise InputError(f"sample_weight is 0 for all of class {label!r}; expected a positive weight")
     return classes, numbers
 
 
 def check_class_weight(class_weight: ClassWeight, classes: npt.NDArray[Any]) -> None:
-    """Refuse weights of classes that are not there, and what is no weight."""
+    """Refuse weights of unknown classes, and invalid weights."""
     if not isinstance(class_weight, dict):
         check_choice("class_weight", class_weight, (None, "balanced"))
         return
@@ -268,7 +264,7 @@ def check_class_weight(class_weight: ClassWeight, classes: npt.NDArray[Any]) -> 
 
 
 def make_kernel(kernel: Kernel | None) -> Kernel:
-    """Return a copy of a kernel, or of the one that is meant by None."""
+    """Return a copy of a kernel, or the default kernel for None."""
     if kernel is None:
         return SubsetTreeKernel(decay=0.4, normalize=True)
     if not isinstance(kernel, Kernel):
@@ -282,7 +278,7 @@ def check_input(
     targets: npt.ArrayLike,
     sample_weight: npt.ArrayLike | None,
 ) -> tuple[Any, npt.NDArray[Any], FloatArray]:
-    """Return examples, what is to be learnt of them, and their weights, all of the same number."""
+    """Return examples, targets and weights, all of the same length."""
     examples = check_examples(trees)
     n_examples = count_examples(examples)
     if n_examples == 0:
@@ -291,10 +287,12 @@ def check_input(
         given = np.asarray(targets)
     except ValueError:
         raise InputError(
-            "the labels are sequences of several lengths; expected one label an example"
+            "the labels are sequences of several lengths; expected one label per example"
         ) from None
     if given.shape != (n_examples,):
-        raise InputError(f"the labels have the shape {given.shape}; expected ({n_examples},), one an example")
+        raise InputError(
+            f"the labels have the shape {given.shape}; expected ({n_examples},), one per example"
+        )
     weights = np.ones(n_examples)
     if sample_weight is not None:
         weights = check_floats("sample_weight", np.asarray(sample_weight))
@@ -306,7 +304,7 @@ def check_input(
 
 
 def check_floats(name: str, values: npt.NDArray[Any]) -> FloatArray:
-    """Return values as numbers, all of which are finite."""
+    """Return values as finite numbers; refuse others."""
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -318,7 +316,7 @@ def check_floats(name: str, values: npt.NDArray[Any]) -> FloatArray:
 
 
 def multiply(packed: PackedExamples, examples: Any, factors: FloatArray, *, n_jobs: int) -> FloatArray:  # noqa: ANN401
-    """Return the kernel's values of examples with those that are packed, times a matrix, batch by batch."""
+    """Return the kernel values of examples with packed ones, times a matrix, batch by batch."""
     n_examples = count_examples(examples)
     size = max(1, min(BATCH_VALUES // len(packed), -(-n_examples // n_jobs)))
     size = -(-size // ROWS_TOGETHER) * ROWS_TOGETHER  # so that results do not depend on n_jobs
@@ -343,11 +341,11 @@ def multiply(packed: PackedExamples, examples: Any, factors: FloatArray, *, n_jo
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
-    """Return a value as JSON can hold it."""
+    """Return a NumPy scalar as a plain Python value, for JSON."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def parameter_values(estimator: BaseEstimator, left_out: str) -> dict[str, Any]:
-    """Return the parameters of an estimator, but one, as JSON can hold them."""
+    """Return the parameters of an estimator as plain values, without one of them."""
     params = estimator.get_params(deep=False)
     return {name: plain(each) for name, each in params.items() if name != left_out}

@@ -1,4 +1,4 @@
-"""Support vector machines that see examples through a kernel only, whose rows they ask for when needed."""
+"""A solver for support vector machines that computes kernel rows on demand."""
 
 import time
 from typing import NamedTuple
@@ -26,45 +26,42 @@ from treewright.scale import map_jobs, one_blas_thread
 
 BYTES_PER_VALUE = 4
 WORKING_SIZE = 64
-"""Rows that are asked for at one time, at least, as long as there is room for twice as many."""
+"""Minimum number of rows that are requested at one time, if the cache has space for twice as many."""
 PIECE = 1 << 23
-"""Kernel values that are computed at one time, at most, unless one row has more."""
+"""Maximum number of kernel values that are computed at one time, unless one row has more."""
 ROWS_AT_ONCE = 16
-"""Rows computed at one time, at most, with any number of threads: BLAS rounds by how many they are."""
+"""Maximum number of rows computed at one time with any number of threads: BLAS rounding depends on it."""
 READY_SHARE = 0.5
-"""Examples whose rows are there go first while their violation is at least that much of the largest."""
+"""Examples with cached rows go first while their violation is at least this share of the largest."""
 GROWTH = 1 / 16
-"""Rows that are asked for at one time, as a share of those already in use."""
+"""Rows requested at one time, as a share of those in use."""
 INNER_SHARE = 0.1
-"""A working set is solved until so much of the violation that it began with is left."""
+"""A working set is solved until this share of its initial violation is left."""
 INNER_STEPS = 100
-"""Steps for each variable of a working set, at most."""
+"""Maximum number of steps per variable of a working set."""
 SECONDS_BETWEEN_REPORTS = 1.0
-
-"""Called with the rounds so far and the violation that is left."""
 
 
 class RowCache:
-    """Kernel rows of examples, computed when they are asked for and kept while there is room.
+    """A least-recently-used cache of kernel rows, in single precision.
 
-    Rows that have not been used for longest leave first. Values are kept as 32-bit numbers. Once half of the
-    rows are there, values that they have are not computed again.
+    Once half of the rows are cached, values that they contain are not computed again.
 
     Parameters
     ----------
     packed : PackedExamples
     cache_memory : int
-        Bytes that the rows may take; two rows are kept in any case.
+        Memory limit in bytes; at least two rows are kept.
     n_jobs : int
-        Threads that compute rows.
+        Number of threads that compute rows.
 
     Attributes
     ----------
     kept : ndarray of float32, (capacity, n_examples)
     slots : ndarray of int, (n_examples,)
-        Where the row of each example is, or -1.
+        The slot of the row of each example, or -1.
     n_computed : int
-        Rows computed so far.
+        Number of rows computed so far.
     """
 
     def __init__(self, packed: PackedExamples, cache_memory: int = 1 << 30, *, n_jobs: int = 1) -> None:
@@ -85,11 +82,11 @@ class RowCache:
 
     @property
     def capacity(self) -> int:
-        """How many rows can be kept."""
+        """Maximum number of cached rows."""
         return len(self.kept)
 
     def fetch(self, rows: Integers) -> None:
-        """See to it that the rows of some examples, no more than there is room for, are there."""
+        """Compute the rows of some examples that are not cached."""
         self._clock += 1
         present = self.slots[rows] >= 0
         self._used[self.slots[rows[present]]] = self._clock
@@ -98,16 +95,16 @@ class RowCache:
             self._compute(missing)
 
     def touch(self, rows: Integers) -> None:
-        """Note that rows which are there have been of use."""
+        """Mark cached rows as used."""
         self._used[self.slots[rows]] = self._clock
 
     def get_places(self) -> dict[str, Integers]:
-        """Return which rows are there, on which the way of a machine to its solution depends."""
+        """Return which rows are cached, on which the path of the solver depends."""
         clock = np.array([self._clock])
         return {"owners": self._owners, "used": self._used, "fetched": self._fetched, "clock": clock}
 
     def set_places(self, places: dict[str, Integers]) -> None:
-        """Compute the rows again that were there, and go on as if they had never left."""
+        """Restore the cache, and compute its rows again."""
         slots = np.flatnonzero(places["owners"] >= 0)
         rows = places["owners"][slots]
         self._fill(rows, slots)
@@ -136,7 +133,7 @@ class RowCache:
         self.n_computed += len(missing)
 
     def _evaluate(self, rows: Integers) -> npt.NDArray[np.float32]:
-        """Return rows, partly of what is known of them if that is much; choosing takes time too."""
+        """Return rows; values that cached rows contain are reused if there are many."""
         slots = np.flatnonzero(self._owners >= 0)
         with np.errstate(over="ignore"):
             if 2 * len(slots) < len(self):
@@ -148,7 +145,7 @@ class RowCache:
         return values
 
     def _free(self, n_slots: int) -> Integers:
-        """Empty the slots that have not been used for longest."""
+        """Empty the least recently used slots."""
         slots = np.lexsort((self._fetched, self._used))[:n_slots]
         owners = self._owners[slots]
         self.slots[owners[owners >= 0]] = -1
@@ -161,13 +158,13 @@ def _check_finite(values: npt.NDArray[np.float32], rows: Integers) -> None:
     if len(wrong):
         first, second = wrong[0]
         found = f"the kernel of examples {rows[first]} and {second} is {values[first, second]}"
-        raise InputError(f"{found}; expected a finite number of 32 bits, which normalize=True may give")
+        raise InputError(f"{found}; expected a finite number of 32 bits, as with normalize=True")
 
 
 class Solution(NamedTuple):
-    """A machine: the score of an example is the sum of its kernel values times `coef`, and the intercept.
+    """A trained machine: the score of an example is its kernel values times `coef`, plus the intercept.
 
-    `scores`, of all examples that the cache knows, have no intercept in them.
+    `scores` are those of all examples in the cache, without the intercept.
     """
 
     coef: FloatArray
@@ -179,7 +176,7 @@ class Solution(NamedTuple):
 
 
 def classification_problem(rows: Integers, signs: FloatArray, bounds: FloatArray) -> DualProblem:
-    """Return the dual problem of a classifier of some examples, with their signs and largest coefficients."""
+    """Return the dual problem of a classifier: examples, their signs, and bounds of coefficients."""
     high = np.where(signs > 0, bounds, 0.0)
     return DualProblem(rows, -signs, high - bounds, high)
 
@@ -187,7 +184,7 @@ def classification_problem(rows: Integers, signs: FloatArray, bounds: FloatArray
 def regression_problem(
     rows: Integers, targets: FloatArray, bounds: FloatArray, *, epsilon: float
 ) -> DualProblem:
-    """Return the dual problem of a regressor, with two variables an example: above its tube, and below."""
+    """Return the dual problem of a regressor, with two variables per example: above and below its tube."""
     nothing = np.zeros_like(bounds)
     return DualProblem(
         np.concatenate([rows, rows]),
@@ -209,32 +206,31 @@ def solve(
 ) -> Solution:
     """Solve a dual problem.
 
-    Rows are asked for as they are needed: in each round those of the examples that violate most, and all
-    examples whose rows are there are then optimised together. So a problem whose rows are all there takes
-    no more than a few rounds.
+    Each iteration requests the rows of the examples that violate the optimality conditions most, and then
+    optimises all examples whose rows are cached.
 
     Parameters
     ----------
     problem : DualProblem
     cache : RowCache
-        Of the examples whose numbers the problem's rows are.
+        Kernel rows of the examples of the problem.
     tol : float
-        The largest violation of the conditions of optimality that is accepted.
+        Tolerance: the largest accepted violation of the optimality conditions.
     max_iter : int, optional
-        Rounds after which to stop anyway.
+        Maximum number of iterations.
     working_size : int
-        How many rows are asked for at one time, at least; fewer if memory is short.
+        Minimum number of rows that are requested at one time; fewer if memory is short.
     name : str
-        Of what is solved, in progress bars and messages.
+        Name of the machine in progress bars and messages.
     """
     solver = _Solver(problem, cache, working_size)
     n_iter, reported = 0, time.monotonic()
 
     def report_rounds() -> None:
-        found = f"{n_iter} rounds, violation {solver.violation:.2g}"
+        found = f"{n_iter} iterations, violation {solver.violation:.2g}"
         report(f"{name}: {found}, {cache.n_computed} kernel rows")
 
-    with task(name, total=max_iter, unit="rounds") as counted:
+    with task(name, total=max_iter, unit="iterations") as counted:
         while solver.violation >= tol and not solver.is_stuck and (max_iter is None or n_iter < max_iter):
             solver.improve(tol)
             n_iter += 1
@@ -247,7 +243,7 @@ def solve(
 
 
 class _Solver:
-    """A problem on its way to a solution."""
+    """The state of the solver."""
 
     def __init__(self, problem: DualProblem, cache: RowCache, working_size: int) -> None:
         self.problem, self.cache = problem, cache
@@ -262,17 +258,17 @@ class _Solver:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether nothing moves any more, as steps are too small for the numbers."""
+        """Whether steps have become too small to change anything."""
         return self.n_idle > 1
 
     def measure(self) -> None:
-        """Find the largest violation, and the largest of those examples whose rows are there."""
+        """Find the largest violation, of all examples and of those with cached rows."""
         self.rise, self.fall, *ready = measure(self.problem, self.dual, self.cache.slots)
         self.violation = float(self.rise - self.fall)
         self.ready_violation = float(ready[0] - ready[1])
 
     def improve(self, tol: float) -> None:
-        """Do one round."""
+        """Do one iteration."""
         problem, dual, cache, working = self.problem, self.dual, self.cache, self.working
         if self.n_idle or self.ready_violation < max(tol, READY_SHARE * self.violation):
             self.fetch_rows()
@@ -285,9 +281,9 @@ class _Solver:
         self.measure()
 
     def fetch_rows(self) -> None:
-        """Ask for the rows that violate most; after a round in vain, whether they are there or not.
+        """Request the rows that violate most; after an idle iteration, cached ones as well.
 
-        In vain, since a row that was needed had just left for others.
+        An iteration is idle if a row that it needed had just been evicted.
         """
         size = max(self.least, min(int(GROWTH * self.size), self.cache.capacity // 2)) // 2 * 2
         heaps = Heaps(np.zeros(size, dtype=np.int64), np.zeros(size))
@@ -296,7 +292,7 @@ class _Solver:
         self.cache.fetch(self.problem.rows[heaps.variables[:n_chosen]])
 
     def finish(self, n_iter: int) -> Solution:
-        """Return what was found."""
+        """Return the solution."""
         values, scores = self.dual
         coef: FloatArray = np.bincount(self.problem.rows, values, minlength=len(self.cache)).astype(
             np.float64

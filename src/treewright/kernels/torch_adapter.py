@@ -1,4 +1,4 @@
-"""Lists of candidates of any PyTorch model, for the derived kernels over all of its weights or some."""
+"""Candidate lists of any PyTorch model, for the derived kernels."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,31 +13,45 @@ from treewright.kernels.decisions import GradientList, make_gradient_list
 
 
 class TorchGradients:
-    """Makes a `GradientList` of each list of candidates: how probable they are, and all derivatives of that.
+    """Compute a `GradientList` of each candidate list: log probabilities and their gradients.
+
+    Any PyTorch model can so be used with the derived kernels (extra `neural`).
 
     Parameters
     ----------
     module : torch.nn.Module
+        The model, whose parameters the gradients refer to.
     log_probability : callable
-        Called with a list of candidates, of whatever kind. Returns a tensor with the logarithm of the
-        probability of each, of which PyTorch knows how it depends on the parameters.
+        Called with a list of candidates of any kind. Returns a tensor with the log probability of each, which
+        PyTorch can differentiate with respect to the parameters.
     parameters : sequence of str, optional
-        Names of the parameters to take derivatives by, as ``module.named_parameters()`` has them; all of them
-        without it. Fewer parameters are fewer features, and those of the output layer alone are often better.
+        Names of the parameters to differentiate by, as in ``module.named_parameters()``; all by default.
+        Fewer parameters mean fewer features, and those of the output layer alone are often better.
 
     Attributes
     ----------
     names : list of str
-        Of the parameters, in the order of the features.
+        Names of the parameters, in the order of the features.
     sizes : list of int
-        How many features each has.
+        Number of features of each parameter.
+
+    See Also
+    --------
+    TopRerankingKernel : Takes the lists that this computes.
+    make_gradient_list : Makes a list from arrays.
 
     Examples
     --------
-    ::
-
-        gradients = TorchGradients(model, model.log_probability, parameters=["output.weight"])
-        features = TopRerankingKernel().features(gradients(lists))
+    >>> import torch
+    >>> model = torch.nn.Linear(2, 1, bias=False)
+    >>> def log_probability(candidates):
+    ...     return torch.log_softmax(model(torch.tensor(candidates)).squeeze(1), dim=0)
+    >>> gradients = tw.TorchGradients(model, log_probability)
+    >>> gradients.names, gradients.sizes
+    (['weight'], [2])
+    >>> lists = gradients([[[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]])
+    >>> tw.TopRerankingKernel().features(lists).shape
+    (3, 3)
     """
 
     def __init__(
@@ -58,11 +72,11 @@ class TorchGradients:
         self._parameters = list(chosen.values())
 
     def __call__(self, lists: Iterable[Any]) -> list[GradientList]:
-        """Return the lists with probabilities and derivatives; dropout and the like are off."""
+        """Return the lists with probabilities and gradients; the module is in evaluation mode."""
         return list(self.iterate(lists))
 
     def iterate(self, lists: Iterable[Any]) -> Iterator[GradientList]:
-        """Yield one list after the other, for those that do not fit into memory together."""
+        """Yield one list after the other, where they do not fit into memory together."""
         for number, candidates in enumerate(lists):
             with self._ready():
                 logs = self._log_probability(candidates)
@@ -92,7 +106,7 @@ class TorchGradients:
 
     @contextmanager
     def _ready(self) -> Iterator[None]:
-        """Turn gradients on and training off, and put training back in the end."""
+        """Enable gradients and evaluation mode, and restore training mode at the end."""
         states = [(module, module.training) for module in self._module.modules()]
         self._module.eval()
         try:

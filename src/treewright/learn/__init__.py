@@ -1,1 +1,1 @@
-"""Learners that do not care what their features mean."""
+"""Learners that work on any features: perceptrons, rankers, boosting."""

@@ -34,46 +34,46 @@ from treewright.native.learn.boosting import DecisionTree, FeatureRows, SplitLim
 from treewright.scale import map_slices
 
 BLOCK = 1 << 16
-"""Examples whose features are extracted at once where all of them are looked at."""
+"""Number of examples whose features are extracted at once when all examples are processed."""
 ROUNDING = 1e-10
-"""What gains may differ by, as a share of all weight, and still be equal."""
+"""Gains that differ by less than this share of the total weight are considered equal."""
 
 
 class ExampleSource(Protocol):
-    """Where examples come from; features are asked for as they are needed."""
+    """A source of examples whose features are extracted on demand."""
 
     @property
     def n_examples(self) -> int:
-        """How many there are."""
+        """Number of examples."""
 
     @property
     def n_features(self) -> int:
-        """How many atomic features there are."""
+        """Number of atomic features."""
 
     def extract(self, numbers: Integers) -> tuple[Integers, Leaves]:
-        """Return the features of some examples, given by their numbers, which ascend.
+        """Return the features of some examples, given by their numbers in ascending order.
 
         Returns
         -------
         indptr : ndarray of int64, (len(numbers) + 1,)
-            Where those of each example begin.
+            Start of the features of each example.
         columns : ndarray of int32
-            Ascending within each example.
+            Features, ascending within each example.
         """
 
     def percolate(self, tree: DecisionTree, out: Leaves) -> None:
-        """Write the number of the leaf that each example falls into."""
+        """Write the number of the leaf that each example reaches."""
 
 
 class CsrExamples:
-    """Examples that are the rows of a binary matrix.
+    """Examples that are rows of a binary matrix.
 
     Parameters
     ----------
     rows : csr_matrix
-        Its values are not looked at.
+        The matrix; its values are ignored.
     n_jobs : int
-        Threads for the percolation.
+        Number of threads for percolation.
     """
 
     def __init__(self, rows: csr_matrix, *, n_jobs: int = 1) -> None:
@@ -87,16 +87,16 @@ class CsrExamples:
 
     @property
     def n_examples(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self._shape[0])
 
     @property
     def n_features(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return int(self._shape[1])
 
     def extract(self, numbers: Integers) -> tuple[Integers, Leaves]:
-        """Return the columns of some rows, as `ExampleSource` says."""
+        """Return the columns of some rows; see `ExampleSource`."""
         if len(numbers) == self.n_examples:
             return self._rows
         begins = self._rows.indptr[numbers]
@@ -106,7 +106,7 @@ class CsrExamples:
         return indptr, self._rows.columns[places]
 
     def percolate(self, tree: DecisionTree, out: Leaves) -> None:
-        """Write the number of the leaf that each row falls into."""
+        """Write the number of the leaf that each row reaches."""
 
         def fill(part: slice) -> None:
             rows = self._rows._replace(indptr=self._rows.indptr[part.start : part.stop + 1])
@@ -117,7 +117,7 @@ class CsrExamples:
 
 
 class Sample(NamedTuple):
-    """Examples that stand for all, what each of them weighs, and the share of all weight that they lack."""
+    """A sample of the examples, their weights, and the share of the total weight that the sample lacks."""
 
     numbers: Integers
     weights: FloatArray
@@ -125,7 +125,7 @@ class Sample(NamedTuple):
 
 
 class Seconds(NamedTuple):
-    """How long each step of a tree took (Table 2)."""
+    """Seconds of each step of a tree (Table 2)."""
 
     sample: float
     extraction: float
@@ -135,22 +135,22 @@ class Seconds(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The sum of all steps."""
+        """Sum of all steps."""
         return sum(self)
 
 
 class TreeRecord(NamedTuple):
-    """How a tree was grown.
+    """Report of a tree.
 
     Attributes
     ----------
     penalty : float
     n_leaves, n_nonzero : int
-        Leaves that were built, and those that add something; only these are kept.
+        Numbers of leaves, and of non-zero leaves; only the latter are kept.
     objective : float
-        Loss and penalty after the tree.
+        Loss plus penalty after the tree.
     lost : float
-        The share of the weight of the examples that were not in the sample.
+        Share of the weight of the examples that were not in the sample.
     seconds : Seconds
     """
 
@@ -166,27 +166,27 @@ class TreeRecord(NamedTuple):
         return f"tree with penalty {self.penalty:.4g}: {leaves}, objective {self.objective:,.4g}"
 
     def as_list(self) -> list[Any]:
-        """Return it as JSON can hold it."""
+        """Return the values for JSON."""
         return [*self[:-1], list(self.seconds)]
 
     @classmethod
     def from_list(cls, values: Sequence[Any]) -> Self:
-        """Make it again."""
+        """Restore a record."""
         *numbers, seconds = values
         return cls._make([*numbers, Seconds(*seconds)])
 
 
 def draw_sample(weights: FloatArray, size: int, *, random_state: Sequence[int]) -> Sample:
-    """Draw examples by priority; sums of their weights estimate those over all, without bias.
+    """Draw examples by priority sampling; sums of their weights are unbiased estimates.
 
     Parameters
     ----------
     weights : ndarray of float
-        Not below zero.
+        Non-negative weights.
     size : int
-        How many examples to draw; all are taken if there are no more.
+        Number of examples to draw; if there are fewer, all are taken.
     random_state : sequence of int
-        Same seed, same sample.
+        Seed of the random numbers.
     """
     n_examples = len(weights)
     if size >= n_examples:
@@ -202,7 +202,7 @@ def draw_sample(weights: FloatArray, size: int, *, random_state: Sequence[int]) 
 
 
 class _Clock:
-    """Tells the seconds since it was last asked."""
+    """Measures the seconds since the last call."""
 
     def __init__(self) -> None:
         self._last = time.perf_counter()
@@ -214,44 +214,44 @@ class _Clock:
 
 
 class BoostedTrees:
-    """An ensemble that grows one tree at a time, under a penalty that is lowered when nothing gains.
+    """An ensemble that grows one tree at a time, under a penalty that is lowered when no split gains.
 
-    A caller repeats `grow` until it returns None, looks at scores on other data if it will, and goes on after
-    `relax`. Each tree that counts lowers the objective; where a sample misleads, all examples are looked at.
+    Call `grow` until it returns None, evaluate the ensemble on other data if needed, call `relax`, and
+    repeat. Each tree that is kept lowers the objective; if a sample is misleading, all examples are used.
 
     Parameters
     ----------
     examples : ExampleSource
     labels : array, (n_examples,)
-        1 and -1.
+        Labels 1 and -1.
     biases : array of float, (n_examples,), optional
-        What each example counts; without them, all count 1. Neither these nor labels are copied.
+        Weights of the examples; 1 by default. Weights and labels are not copied.
     eta : float
-        By which `relax` multiplies the largest penalty that allows a root to gain.
+        Factor by which `relax` multiplies the largest penalty at which the root gains.
     sample_size : int, optional
-        Examples on which each tree is built; without it, all.
+        Number of examples on which each tree is built; all by default.
     prune : bool
-        Take back splits on the sample that do not gain over all examples, before leaves get their values; the
-        paper does not. It costs next to nothing, and changes nothing where trees are built on all.
+        Undo splits that do not gain over all examples, before leaves get their values; the paper does not. It
+        takes little time, and has no effect on trees built on all examples.
     slack : float
-        A penalty is done with when no gradient at the root is larger than it by more than this share; else
-        ever smaller steps would never end.
+        Stop at a penalty when no gradient at the root exceeds it by more than this share. Otherwise the steps
+        would become smaller and smaller without end.
     min_gain : float
-        By how much a split below the root must gain, as a share of the penalty. The paper asks for any gain;
-        then trees ask for a hundred rare features where a few tell as much, and take ten times longer.
+        Minimum gain of a split below the root, as a share of the penalty. The paper accepts any gain; then
+        trees test hundreds of rare features where a few are enough, and take ten times longer.
     random_state : int
-        Same seed, same trees.
+        Seed of the random numbers.
 
     Attributes
     ----------
     penalty : float
-        At first infinite.
+        The current penalty, infinite at first.
     trees : list of DecisionTree
-        With their non-zero leaves and what leads to them.
+        The trees, reduced to the paths to non-zero leaves.
     confidences : ndarray of float, (n_examples,)
-        What the trees say of each example.
+        The score of each example.
     records : list of TreeRecord
-        How each tree was grown, also those that were not kept.
+        A record of each tree, including those that were not kept.
     norm : float
         The sum of the absolute values of all leaves.
     largest : float or None
@@ -325,23 +325,23 @@ class BoostedTrees:
 
     @property
     def n_examples(self) -> int:
-        """How many examples there are."""
+        """Number of examples."""
         return self._examples.n_examples
 
     @property
     def n_nonzero(self) -> int:
-        """How many leaves add something."""
+        """Number of non-zero leaves."""
         return sum(int(np.count_nonzero(tree.values)) for tree in self.trees)
 
     @property
     def is_sampled(self) -> bool:
-        """Whether trees are built on a part of the examples."""
+        """Whether trees are built on a sample of the examples."""
         return self.sample_size is not None and self.sample_size < self._examples.n_examples
 
     def grow(self) -> TreeRecord | None:
-        """Add one tree, or return None where nothing gains under the present penalty.
+        """Add one tree, or return None if no split gains under the current penalty.
 
-        A tree whose leaves are all zero, which a sample may suggest, has a record but is not kept.
+        A tree whose leaves are all zero, which a sample may produce, has a record but is not kept.
         """
         clock = _Clock()
         if self.is_sampled and (self._is_misled or np.isinf(self.penalty)):
@@ -367,7 +367,7 @@ class BoostedTrees:
         return largest > max(self.penalty * (1 + self.slack), self.penalty + self._tolerance)
 
     def _grow_from_all(self, clock: _Clock, sampling: float, extraction: float) -> TreeRecord | None:
-        """Add a tree of one split, or none, that gains most over all examples, if any gains."""
+        """Add the tree of at most one split that gains most over all examples, if any split gains."""
         sums = np.zeros(self._examples.n_features)
         building = clock.lap()
         for begin in range(0, self._examples.n_examples, BLOCK):
@@ -410,12 +410,12 @@ class BoostedTrees:
     def relax(self, lowest: float = 0.0) -> float:
         """Lower the penalty after `grow` has returned None, and return it.
 
-        It becomes `eta` times the largest one that allows a root to gain, or `lowest` if that is
-        more. Where no gradient is left at all, it becomes `lowest`.
+        It becomes `eta` times the largest penalty at which the root gains, or `lowest` if that is larger. If
+        all gradients are zero, it becomes `lowest`.
         """
         if self.largest is None:
             raise InputError(
-                "grow has not returned None yet; expected to lower the penalty when nothing gains"
+                "the penalty was lowered while trees still gain; expected a call after grow has returned None"
             )
         self.penalty = min(self.penalty, max(self.eta * self.largest, lowest))
         self.largest = None
@@ -424,14 +424,14 @@ class BoostedTrees:
     def grow_to(
         self, lowest: float, *, max_trees: int, after_tree: Callable[[TreeRecord], None] | None = None
     ) -> bool:
-        """Grow trees under ever lower penalties, and tell whether nothing gains under the lowest.
+        """Grow trees under decreasing penalties; return whether no split gains under the lowest.
 
         Parameters
         ----------
         lowest : float
-            The last penalty, above zero.
+            The last penalty, positive.
         max_trees : int
-            How many trees there may be in all.
+            Maximum number of trees.
         after_tree : callable, optional
             Called with the record of each tree.
         """
@@ -447,14 +447,14 @@ class BoostedTrees:
         return False
 
     def _lower(self, lowest: float) -> None:
-        """Lower the penalty as `relax` does; to the lowest at once, where nothing gains under that either."""
+        """Lower the penalty as `relax` does; directly to the lowest if no split gains under that either."""
         largest = self.largest
         self.relax(lowest)
         if largest is not None and not self._gains(largest):
             self.largest = largest
 
     def get_state(self) -> State:
-        """Return all that is needed to go on, but for the examples."""
+        """Return everything that is needed to continue, except the examples."""
         values = {
             "eta": self.eta,
             "sample_size": self.sample_size,
@@ -481,7 +481,7 @@ class BoostedTrees:
         *,
         biases: npt.ArrayLike | None = None,
     ) -> Self:
-        """Make it again, to go on with the same examples."""
+        """Restore the ensemble, to continue with the same examples."""
         values = state.values
         options = {
             name: values[name]

@@ -1,4 +1,4 @@
-"""The averaged perceptron in its dual form (Collins & Duffy 2002): it sees rows through a kernel only."""
+"""The averaged perceptron in its dual form (Collins & Duffy 2002), which sees rows only through a kernel."""
 
 from typing import Protocol, Self
 
@@ -13,39 +13,39 @@ from treewright.scale import one_blas_thread
 
 
 class KernelBlocks(Protocol):
-    """Rows, known by number, of which a kernel can be evaluated."""
+    """Numbered rows for which kernel values can be computed."""
 
     def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
-        """Return the kernel's values of all pairs, (len(rows_a), len(rows_b))."""
+        """Return the kernel values of all pairs, (len(rows_a), len(rows_b))."""
 
 
 class KernelPerceptron:
-    """Ranks the rows of lists by a sum of their kernel values with the rows of past mistakes.
+    """Averaged kernel perceptron that ranks the rows of lists.
 
-    A mistake is a list in which some wrong row scores at least as high as the right one. It adds 1 to the
-    coefficient of the right row and takes 1 from that of the best wrong one. The coefficients in the end are
-    the mean of those after each list that was looked at.
+    The score of a row is a weighted sum of its kernel values with the support rows. A list is a mistake if a
+    wrong row scores at least as high as the right one. A mistake adds 1 to the coefficient of the right row
+    and subtracts 1 from that of the best wrong row. The final coefficients are the mean over all visited
+    lists.
 
-    Beside a score for each row, the kernel's values between lists and past mistakes are kept, so that none is
-    computed twice: 8 bytes for each pair of a row of any list and a row of the support, up to `cache_memory`.
-    Values for which there is no room are computed again when a row is mistaken again.
+    Kernel values between lists and support rows are cached: 8 bytes for each pair of a row and a support row,
+    up to `cache_memory`. Values that do not fit are computed again when needed.
 
     Parameters
     ----------
     epochs : int
-        Passes over the lists, each in another order.
+        Number of passes over the lists, each in a new random order.
     cache_memory : int
-        Bytes of kernel values to keep.
+        Size of the kernel cache in bytes.
     random_state : int
-        Same seed, same coefficients.
+        Seed for the order of the lists.
 
     Attributes
     ----------
     support_ : ndarray of int, (n_support,)
-        The rows of all mistakes, each once.
+        The rows of all mistakes, without duplicates.
     coef_ : ndarray of float, (n_support,)
     n_updates_ : list of int
-        Mistakes in each epoch.
+        Number of mistakes in each epoch.
     """
 
     def __init__(self, *, epochs: int = 5, cache_memory: int = 2 << 30, random_state: int = 0) -> None:
@@ -61,7 +61,7 @@ class KernelPerceptron:
         right: npt.ArrayLike,
         base_scores: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn from lists of which the right rows are known.
+        """Train on lists with known right rows.
 
         Parameters
         ----------
@@ -69,9 +69,9 @@ class KernelPerceptron:
         indptr : array of int, (n_lists + 1,)
             List i has the rows from `indptr[i]` to `indptr[i + 1]`.
         right : array of int, (n_lists,)
-            The right row of each list, counted among the rows of all lists.
+            The right row of each list, numbered across all lists.
         base_scores : array of float, (n_rows,), optional
-            Scores that are added to those learnt, here and by the caller later.
+            Scores that are added to the learnt scores.
         """
         check_integer("epochs", self.epochs, minimum=1)
         check_integer("cache_memory", self.cache_memory)
@@ -94,7 +94,7 @@ class KernelPerceptron:
         Parameters
         ----------
         block : ndarray of float, (n_rows, n_support)
-            The kernel's values of these rows and `support_`.
+            Kernel values of these rows with the rows in `support_`.
         """
         if block.ndim != 2 or block.shape[1] != len(self.coef_):
             raise InputError(f"block has the shape {block.shape}; expected (n_rows, {len(self.coef_)})")
@@ -103,10 +103,10 @@ class KernelPerceptron:
 
 
 class _Ranking:
-    """The state of a perceptron at work: its mistakes so far, and how far each list has followed them.
+    """State of the perceptron during training: the mistakes so far, and how many each list has processed.
 
-    `scores` of a list are those by the first `seen` mistakes. `kept` are the kernel's values of a list's rows
-    and the support when the list was last looked at, or when there was no more room for them.
+    `scores` of a list include the first `seen` mistakes. `kept` holds the cached kernel values of a list's
+    rows with the support, as of its last visit or until the cache was full.
     """
 
     def __init__(self, kernel: KernelBlocks, indptr: Integers, scores: FloatArray, room: int) -> None:
@@ -123,7 +123,7 @@ class _Ranking:
         self.kept = [np.empty((size, 0)) for size in np.diff(indptr)]
 
     def visit(self, number: int, right: int) -> bool:
-        """Rank one list, and return whether it was a mistake."""
+        """Rank one list and return whether it was a mistake."""
         self._catch_up(number)
         begin, end = self.indptr[number : number + 2]
         rivals = self.scores[begin:end].copy()
@@ -137,19 +137,19 @@ class _Ranking:
         return is_mistake
 
     def average(self) -> tuple[Integers, FloatArray]:
-        """Return the support and the mean of its coefficients after each step."""
+        """Return the support and its coefficients, averaged over all steps."""
         weights = 1 - np.array(self.steps) / max(self.n_steps, 1)
         return np.array(self.support, dtype=np.int64), self._coefficients(self.mistakes, weights)
 
     def _find(self, row: int) -> int:
-        """Return the place of a row in the support, where it is put if it is new."""
+        """Return the position of a row in the support; add the row if it is new."""
         place = self.places.setdefault(row, len(self.support))
         if place == len(self.support):
             self.support.append(row)
         return place
 
     def _catch_up(self, number: int) -> None:
-        """Add to the scores of a list what mistakes since its last visit say."""
+        """Update the scores of a list with the mistakes since its last visit."""
         recent = self.mistakes[self.seen[number] :]
         self.seen[number] = len(self.mistakes)
         if not recent:
@@ -166,9 +166,9 @@ class _Ranking:
         self._keep(number, block)
 
     def _keep(self, number: int, block: FloatArray) -> None:
-        """Keep a block while there is room.
+        """Cache a block if it fits.
 
-        Without room once, there is none later: what is kept must be the beginning of the support.
+        Once the cache is full it stays full, because cached blocks must cover a prefix of the support.
         """
         self.room = self.room - block.nbytes if block.nbytes <= self.room else 0
         if self.room:
@@ -184,18 +184,18 @@ def _checked_lists(indptr: npt.ArrayLike, right: npt.ArrayLike) -> tuple[Integer
     bounds, rows = np.asarray(indptr, dtype=np.int64), np.asarray(right, dtype=np.int64)
     if bounds.shape != (len(rows) + 1,):
         raise InputError(
-            f"indptr has the shape {bounds.shape}; expected ({len(rows) + 1},), one more than lists"
+            f"indptr has the shape {bounds.shape}; expected ({len(rows) + 1},), one more than the lists"
         )
     outside = np.flatnonzero((rows < bounds[:-1]) | (rows >= bounds[1:]))
     if len(outside):
         number = int(outside[0])
         low, high = bounds[number], bounds[number + 1] - 1
-        raise InputError(f"list {number}: the right row is {rows[number]}; expected one from {low} to {high}")
+        raise InputError(f"list {number}: the right row is {rows[number]}; expected {low} to {high}")
     return bounds, rows
 
 
 def _checked_scores(base_scores: npt.ArrayLike | None, n_rows: int) -> FloatArray:
     scores = np.zeros(n_rows) if base_scores is None else np.array(base_scores, dtype=np.float64)
     if scores.shape != (n_rows,):
-        raise InputError(f"base_scores has the shape {scores.shape}; expected ({n_rows},), one score a row")
+        raise InputError(f"base_scores has the shape {scores.shape}; expected ({n_rows},), one score per row")
     return scores

@@ -1,4 +1,4 @@
-"""Lists of candidates with losses, as flat arrays: what learners of rankings have in common."""
+"""Candidate lists with losses, as flat arrays: the input that all rankers share."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -9,40 +9,41 @@ from scipy.sparse import csr_matrix, issparse
 
 from treewright._typing import FloatArray, Integers
 from treewright.errors import InputError
+from treewright.scale import one_blas_thread
 
 FULL_SHARE = 0.2
-"""Of values that are not zero in a matrix that is not sparse."""
+"""Minimum density at which a sparse matrix is multiplied as a dense array."""
 MOST_UNPACKED = 1 << 25
-"""Values of a matrix, at 8 bytes each."""
+"""Maximum number of values (8 bytes each) of a matrix that is turned into a dense array."""
 
 
 class RowSource(Protocol):
-    """Rows of features, one for each candidate: an array, a CSR matrix, or what makes them when asked.
+    """Feature rows, one per candidate: an array, a CSR matrix, or an object that computes rows on demand.
 
     Learners ask for the rows of one list at a time.
     """
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and features there are."""
+        """Number of rows and number of features."""
 
     def __getitem__(self, rows: slice) -> Any:  # noqa: ANN401
-        """Return rows as an array or a CSR matrix."""
+        """Return these rows as an array or a CSR matrix."""
 
 
 class CandidateLosses(NamedTuple):
-    """Lists with their losses, checked; see `check_lists`.
+    """Validated candidate lists with their losses; see `check_lists`.
 
     Attributes
     ----------
     indptr : ndarray of int, (n_lists + 1,)
         List i has the candidates from `indptr[i]` to `indptr[i + 1]`.
     excess : ndarray of float, (n_candidates,)
-        The loss of each candidate, less that of the best of its list.
+        The loss of each candidate minus the smallest loss in its list.
     base_scores : ndarray of float, (n_candidates,)
-        Scores that are added to those learnt.
+        Scores that are added to the learnt scores.
     best : ndarray of int, (n_lists,)
-        The candidate of each list with the smallest loss; of several, the one with the highest base score.
+        The candidate of each list with the smallest loss. Ties go to the highest base score.
     """
 
     indptr: Integers
@@ -51,14 +52,39 @@ class CandidateLosses(NamedTuple):
     best: Integers
 
     def spans(self) -> list[tuple[int, int]]:
-        """Return where each list begins and ends."""
+        """Return the first row and the end of each list."""
         return list(pairwise(self.indptr.tolist()))
+
+
+class LinearRanker:
+    """A ranker with one weight per feature."""
+
+    coef_: FloatArray
+
+    @one_blas_thread
+    def kernel_scores(self, rows: Any) -> FloatArray:  # noqa: ANN401
+        """Return the learnt score of each row, without base scores."""
+        if rows.shape[1] != len(self.coef_):
+            raise InputError(f"rows have {rows.shape[1]} features; expected {len(self.coef_)}, as in fit")
+        return np.asarray(rows @ self.coef_, dtype=np.float64)
+
+    def combine(
+        self, kernel_scores: FloatArray, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Return the final scores: the results of `kernel_scores` plus the base scores."""
+        bounds = check_bounds(indptr)
+        scores = 0.0 if base_scores is None else check_numbers("base_scores", base_scores, int(bounds[-1]))
+        return np.asarray(kernel_scores + scores, dtype=np.float64)
+
+    def score(self, rows: Any, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None) -> FloatArray:  # noqa: ANN401
+        """Return the final scores of candidates, base scores included."""
+        return self.combine(self.kernel_scores(rows), indptr, base_scores)
 
 
 def check_lists(
     indptr: npt.ArrayLike, losses: npt.ArrayLike, base_scores: npt.ArrayLike | None = None
 ) -> CandidateLosses:
-    """Return lists with their losses, if they can be learnt from."""
+    """Validate candidate lists and return them with their losses."""
     bounds = check_bounds(indptr)
     costs = check_numbers("losses", losses, int(bounds[-1]))
     scores = (
@@ -71,18 +97,18 @@ def check_lists(
 
 
 def check_bounds(indptr: npt.ArrayLike) -> Integers:
-    """Return where lists begin and end, if none of them is empty."""
+    """Validate and return the boundaries of the lists. Empty lists are an error."""
     bounds = np.asarray(indptr, dtype=np.int64)
     if bounds.ndim != 1 or len(bounds) < 2 or bounds[0] != 0:
-        raise InputError(f"indptr has the shape {bounds.shape}; expected 0 and where each list ends")
+        raise InputError(f"indptr has the shape {bounds.shape}; expected 0 followed by the end of each list")
     empty = np.flatnonzero(np.diff(bounds) <= 0)
     if len(empty):
-        raise InputError(f"list {empty[0]} has no candidates; expected at least one")
+        raise InputError(f"list {empty[0]} is empty; expected at least one candidate")
     return bounds
 
 
 def check_numbers(name: str, values: npt.ArrayLike, n_values: int) -> FloatArray:
-    """Return numbers, one for each candidate, all of which are finite."""
+    """Return the values, one per candidate, as an array. NaN and infinity are an error."""
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -92,12 +118,12 @@ def check_numbers(name: str, values: npt.ArrayLike, n_values: int) -> FloatArray
             f"{name} has the shape {numbers.shape}; expected ({n_values},), one for each candidate"
         )
     if not np.isfinite(numbers).all():
-        raise InputError(f"{name} has the value {numbers[~np.isfinite(numbers)][0]}; expected finite numbers")
+        raise InputError(f"{name} contains {numbers[~np.isfinite(numbers)][0]}; expected finite numbers")
     return numbers
 
 
 def best_rows(scores: FloatArray, indptr: Integers) -> Integers:
-    """Return the candidate of each list with the highest score; the first among equals."""
+    """Return the highest-scoring candidate of each list; ties go to the first."""
     winners = [begin + int(scores[begin:end].argmax()) for begin, end in pairwise(indptr.tolist())]
     return np.array(winners, dtype=np.int64)
 
@@ -109,14 +135,18 @@ def products(rows_a: Any, rows_b: Any) -> FloatArray:  # noqa: ANN401
 
 
 def _unpack(rows: Any) -> Any:  # noqa: ANN401
-    """Return a matrix that is sparse by name only as an array, which is multiplied much faster."""
-    size = rows.shape[0] * rows.shape[1]
-    is_full = issparse(rows) and rows.nnz > FULL_SHARE * size and size <= MOST_UNPACKED
+    """Return a nearly dense sparse matrix as an array, which multiplies much faster."""
+    is_full = issparse(rows) and not is_sparse(rows) and rows.shape[0] * rows.shape[1] <= MOST_UNPACKED
     return rows.toarray() if is_full else rows
 
 
+def is_sparse(rows: Any) -> bool:  # noqa: ANN401
+    """Return whether rows are a sparse matrix that is not nearly dense."""
+    return bool(issparse(rows) and rows.nnz <= FULL_SHARE * rows.shape[0] * rows.shape[1])
+
+
 def add_rows(weights: FloatArray, rows: Any, amounts: FloatArray) -> None:  # noqa: ANN401
-    """Add some multiple of each row to weights, in place."""
+    """Add `amounts[i]` times row i to the weights, in place."""
     if issparse(rows):
         total = csr_matrix(amounts) @ rows
         weights[total.indices] += total.data

@@ -1,4 +1,4 @@
-"""The averaged perceptron, as a classifier of scikit-learn's kind."""
+"""The averaged perceptron as a scikit-learn classifier."""
 
 from typing import Any, Self
 
@@ -17,27 +17,34 @@ from treewright.progress import track
 
 
 class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A linear classifier whose weights are the mean of all that a perceptron passes through.
+    """Linear classifier trained by the averaged perceptron, for dense or sparse data.
 
     Parameters
     ----------
     epochs : int
-        Passes over the samples, each in another order.
+        Number of passes over the samples, each in a new random order.
     rate : float
-        What an update adds to the weights of the features of a sample. It matters only beside `margin`, and
-        beside weights to start from.
+        Learning rate. It only matters relative to `margin` and to initial weights.
     margin : float
-        An update follows unless the right class wins by more than this.
+        Update unless the right class wins by more than this.
     random_state : int
-        Same seed, same weights.
+        Seed for the order of the samples.
 
     Attributes
     ----------
-    classes_ : ndarray
+    classes_ : ndarray, (n_classes,)
+        The class labels.
     coef_ : ndarray of float, (n_classes or 1, n_features)
+        Weights of the features; one row if there are two classes.
     intercept_ : ndarray of float, (n_classes or 1,)
+        Intercepts; one if there are two classes.
     n_updates_ : list of int
-        Updates in each epoch.
+        Number of updates in each epoch.
+
+    See Also
+    --------
+    ConjunctionClassifier : Linear classifier over mined conjunctions of binary features.
+    VotedPerceptron : Perceptron that ranks the candidates of lists.
 
     Examples
     --------
@@ -63,16 +70,18 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         intercept_init: FloatArray | None = None,
         classes: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn from rows and their labels.
+        """Train on labelled samples.
 
         Parameters
         ----------
         X : array or sparse matrix, (n_samples, n_features)
+            Training samples.
         y : array, (n_samples,)
+            Class labels.
         coef_init, intercept_init : ndarray, optional
             Weights to start from, in the shapes of `coef_` and `intercept_`.
         classes : array, optional
-            All classes, where some may be missing in `y`.
+            All classes, if some may be missing from `y`.
         """
         check_integer("epochs", self.epochs, minimum=1)
         check_number("rate", self.rate, low=1e-12, high=1e12)
@@ -112,14 +121,14 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return mean * self.rate
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the score of each class, or of the second of two."""
+        """Return the score of each class, or of the second class if there are two."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         scores: FloatArray = X @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-        """Return the class of each row."""
+        """Return the predicted class of each sample."""
         scores = self.decision_function(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         chosen: npt.NDArray[Any] = self.classes_[best]
@@ -132,7 +141,7 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _for_each_class(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """Return weights with a row for each class where there is one row for the second of two."""
+    """Return one row of weights per class; a single row belongs to the second of two classes."""
     weights = np.asarray(values, dtype=np.float64)
     if weights.shape != shape:
         raise InputError(f"{name} has the shape {weights.shape}; expected {shape}")

@@ -1,4 +1,4 @@
-"""Linear models that rank the rows of lists: the averaged perceptron, and one of probabilities."""
+"""Linear models that rank the rows of lists: an averaged perceptron and a log-linear model."""
 
 from collections.abc import Iterator, Sequence
 from typing import Self
@@ -19,30 +19,29 @@ from treewright.scale import one_blas_thread
 
 SMALLEST_TRUST = 1e-12
 MOST_COPIED = 300_000_000
-"""Values of a matrix that is kept by rows and by columns, at 8 bytes each."""
+"""Maximum number of values (8 bytes each) of a matrix that is stored both by rows and by columns."""
 LOOKED_UP_AT_ONCE = 1_000_000
 
 
 class AveragedRanker:
-    """Weights of features, the mean of all that a perceptron over lists of rows passes through.
+    """Averaged perceptron that ranks the rows of lists.
 
     Parameters
     ----------
     epochs : int
-        Passes over the lists, each in another order.
+        Number of passes over the lists, each in a new random order.
     rate : float
-        What an update adds to the weights of features; it matters beside base scores, and weights to start
-        from.
+        Learning rate. It only matters relative to base scores and initial weights.
     margin : float
-        An update follows unless the right row wins by more than this times the cost of each other.
+        Update unless the right row wins by more than this times the cost of each other row.
     random_state : int
-        Same seed, same weights.
+        Seed for the order of the lists.
 
     Attributes
     ----------
     coef_ : ndarray of float, (n_features,)
     n_updates_ : list of int
-        Updates in each epoch.
+        Number of updates in each epoch.
     """
 
     def __init__(
@@ -66,13 +65,13 @@ class AveragedRanker:
         Parameters
         ----------
         rows : csr_matrix, (n_rows, n_features)
-            Of zeros and ones.
+            Binary feature matrix.
         alternatives : Alternatives
             The rows of each list, the right one last, with their costs and base scores.
         coef_init : ndarray of float, optional
             Weights to start from.
         trust : ndarray of float, (n_features,), optional
-            What an update of each feature is multiplied by.
+            Factor on the learning rate of each feature.
         """
         check_integer("epochs", self.epochs, minimum=1)
         check_number("rate", self.rate, low=1e-12, high=1e12)
@@ -103,23 +102,23 @@ class AveragedRanker:
 
 
 class LogLinearRanker:
-    """Weights of features under which the right rows of lists are most probable.
+    """Conditional log-linear model (maximum entropy) that ranks the rows of lists.
 
-    The probability of a row among those of its list is the exponential of its score, divided by their sum.
-    The logarithms of those of the right rows, less a penalty for large weights, are as high as can be.
+    The probability of a row is the softmax of the scores in its list. Training maximises the log-likelihood
+    of the right rows minus an L2 penalty.
 
     Parameters
     ----------
     penalty : float
-        Half of it times the sum of the squared weights is the penalty.
+        Strength of the L2 penalty: half of it times the sum of the squared weights.
     max_iter : int
-        Steps of the optimiser (L-BFGS) at the most.
+        Maximum number of L-BFGS iterations.
 
     Attributes
     ----------
     coef_ : ndarray of float, (n_features,)
     base_weight_ : float
-        What the base scores are multiplied by, which is learnt too, without a penalty.
+        Learnt factor on the base scores; it has no penalty.
     """
 
     def __init__(self, *, penalty: float = 10.0, max_iter: int = 60) -> None:
@@ -139,13 +138,13 @@ class LogLinearRanker:
         Parameters
         ----------
         rows : csr_matrix, (n_rows, n_features)
-            Of zeros and ones.
+            Binary feature matrix.
         alternatives : Alternatives
-            The rows of each list, the right one last, with their base scores; costs are not looked at.
+            The rows of each list, the right one last, with their base scores; costs are ignored.
         coef_init : ndarray of float, optional
-            Weights to start from, with the base scores times 1.
+            Weights to start from; the factor on the base scores starts at 1.
         trust : ndarray of float, (n_features,), optional
-            What the penalty of each feature is divided by.
+            Divisor of the penalty of each feature.
         """
         self._check()
         return self._maximize(_Likelihood(rows, alternatives, trust), coef_init)
@@ -186,12 +185,12 @@ def fit_penalties(
     *,
     trust: FloatArray | None = None,
 ) -> Iterator[LogLinearRanker]:
-    """Yield a `LogLinearRanker` for each penalty, each of which starts from the weights of the one before.
+    """Yield a `LogLinearRanker` for each penalty, each started from the weights of the previous one.
 
-    The rows are prepared once for all of them, and not kept otherwise. All else is as in its `fit`.
+    The rows are prepared once and then released. The other parameters are those of `LogLinearRanker.fit`.
     """
     likelihood = _Likelihood(rows, alternatives, trust)
-    # What the caller keeps no longer is free now, but for the numbers of the columns.
+    # Release the caller's matrix early; only its column numbers are still needed.
     del rows
     start = None
     for penalty in penalties:
@@ -202,9 +201,9 @@ def fit_penalties(
 
 
 class _Likelihood:
-    """What is minimised: minus the logarithm of the likelihood, with the penalty, and its gradient.
+    """The objective: the negative log-likelihood plus the penalty, with its gradient.
 
-    With features of these `sizes`, one penalty for all is a penalty divided by the trust in each.
+    Features are scaled by `sizes`, so that one penalty for all equals a penalty divided by the trust in each.
     """
 
     def __init__(self, rows: csr_matrix, alternatives: Alternatives, trust: FloatArray | None) -> None:
@@ -213,7 +212,7 @@ class _Likelihood:
         self._rows = csr_matrix((_spread(self.sizes, rows), rows.indices, rows.indptr), shape=rows.shape)
         if not np.array_equal(alternatives.rows, np.arange(rows.shape[0])):
             self._rows = self._rows[alternatives.rows]
-        # Slopes are found faster from a copy by columns, if there is room for one.
+        # A copy by columns speeds up the gradient if memory allows.
         self._columns = self._rows.T.tocsr() if rows.nnz <= MOST_COPIED else self._rows.T
         self._base_scores = alternatives.base_scores
         self._starts, self._right = alternatives.indptr[:-1], alternatives.indptr[1:] - 1
@@ -233,9 +232,9 @@ class _Likelihood:
 
 
 def _spread(sizes: FloatArray, rows: csr_matrix) -> npt.NDArray[np.float32]:
-    """Return the size of the feature of each value; single precision halves what each step reads."""
+    """Return the scale of the feature of each stored value; single precision halves memory traffic."""
     single, values = sizes.astype(np.float32), np.empty(rows.nnz, dtype=np.float32)
-    # NumPy makes a copy, of twice their size, of the numbers that it looks up.
+    # NumPy copies the index array at twice its size, so look up in chunks.
     for begin in range(0, rows.nnz, LOOKED_UP_AT_ONCE):
         some = slice(begin, begin + LOOKED_UP_AT_ONCE)
         values[some] = single[rows.indices[some]]
@@ -245,4 +244,4 @@ def _spread(sizes: FloatArray, rows: csr_matrix) -> npt.NDArray[np.float32]:
 def _check_rows(rows: csr_matrix, alternatives: Alternatives) -> None:
     lowest, highest = alternatives.rows.min(initial=0), alternatives.rows.max(initial=-1)
     if lowest < 0 or highest >= rows.shape[0]:
-        raise InputError(f"there are {rows.shape[0]} rows; expected those from {lowest} to {highest}")
+        raise InputError(f"rows has {rows.shape[0]} rows; alternatives refer to {lowest} to {highest}")

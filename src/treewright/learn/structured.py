@@ -1,24 +1,21 @@
-"""A structured support vector machine over lists of candidates, with margins scaled by losses.
+"""A structured support vector machine over candidate lists, with margin rescaling.
 
-It is solved in its dual, list by list (Lacoste-Julien et al. 2013, with pairwise steps): no rate is to be
-chosen, and it is known how far from the optimum the weights are.
+Block-coordinate Frank-Wolfe solves the dual, list by list (Lacoste-Julien et al. 2013, with pairwise steps).
+It needs no learning rate and gives the duality gap.
 """
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import FloatArray
 from treewright._validate import check_integer, check_number
-from treewright.errors import InputError
 from treewright.learn.lists import (
     CandidateLosses,
+    LinearRanker,
     RowSource,
     add_rows,
-    check_bounds,
     check_lists,
-    check_numbers,
     products,
 )
 from treewright.learn.voted import check_row_count
@@ -28,35 +25,45 @@ from treewright.scale import one_blas_thread
 LEAST, MOST = 1e-12, 1e12
 
 
-class StructuredSVM:
-    """Weights under which the best of each list wins by the losses of the others, as far as it goes.
+class StructuredSVM(LinearRanker):
+    """Structured SVM that ranks the candidates of lists, with margins scaled by losses.
 
-    What is minimised is half of `penalty` times the sum of the squared weights, and for each list the most by
-    which another candidate, with its loss on top of its score, comes before the best.
+    It minimises `penalty` / 2 times the squared norm of the weights, plus the hinge loss of each list: the
+    largest score plus loss among its candidates, minus the score of its best candidate.
 
     Parameters
     ----------
     penalty : float
-        Half of it times the sum of the squared weights is the penalty.
+        Strength of the L2 penalty: half of it times the sum of the squared weights.
     max_iter : int
-        Passes over the lists at the most.
+        Maximum number of passes over the lists.
     tol : float
-        How far above its minimum the objective may be, as a share of it.
+        Stop when the duality gap is below this share of the objective.
     random_state : int
-        Of the order of the lists.
+        Seed for the order of the lists.
 
     Attributes
     ----------
     coef_ : ndarray of float, (n_features,)
+        Weights of the features.
     objective_ : float
+        Value of the objective.
     gap_ : float
-        How far above its minimum the objective is at the most.
+        Duality gap: the objective exceeds its minimum by at most this.
     n_iter_ : int
-        Passes over the lists.
+        Number of passes over the lists.
+
+    See Also
+    --------
+    VotedPerceptron : Ranks candidates by loss-scaled perceptron updates.
+    CandidateReranker : Reranks candidates of any kind, with mined features.
 
     Examples
     --------
-    >>> from treewright.learn.structured import StructuredSVM
+    One list with two candidates; the second has a loss of 1:
+
+    >>> import numpy as np
+    >>> from treewright import StructuredSVM
     >>> rows = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> StructuredSVM(penalty=0.1).fit(rows, [0, 2], [0.0, 1.0]).coef_.round(3).tolist()
     [0.5, -0.5]
@@ -78,7 +85,19 @@ class StructuredSVM:
         losses: npt.ArrayLike,
         base_scores: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn from lists; arguments are those of `VotedPerceptron.fit`."""
+        """Train on candidate lists.
+
+        Parameters
+        ----------
+        rows : array, csr_matrix or RowSource, (n_candidates, n_features)
+            Features of the candidates.
+        indptr : array of int, (n_lists + 1,)
+            List i has the rows from `indptr[i]` to `indptr[i + 1]`.
+        losses : array of float, (n_candidates,)
+            Loss of each candidate; only differences within a list matter.
+        base_scores : array of float, (n_candidates,), optional
+            Scores that are added to the learnt scores.
+        """
         check_number("penalty", self.penalty, low=LEAST, high=MOST)
         check_integer("max_iter", self.max_iter, minimum=1)
         check_number("tol", self.tol, low=0, high=MOST)
@@ -98,31 +117,12 @@ class StructuredSVM:
         self.coef_ = search.weights
         return self
 
-    @one_blas_thread
-    def kernel_scores(self, rows: Any) -> FloatArray:  # noqa: ANN401
-        """Return the score of each row."""
-        if rows.shape[1] != len(self.coef_):
-            raise InputError(f"rows have {rows.shape[1]} features; expected {len(self.coef_)}, as in fit")
-        return np.asarray(rows @ self.coef_, dtype=np.float64)
-
-    def combine(
-        self, kernel_scores: FloatArray, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None
-    ) -> FloatArray:
-        """Return the final scores of candidates: those of `kernel_scores` and the base scores."""
-        bounds = check_bounds(indptr)
-        scores = 0.0 if base_scores is None else check_numbers("base_scores", base_scores, int(bounds[-1]))
-        return np.asarray(kernel_scores + scores, dtype=np.float64)
-
-    def score(self, rows: Any, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None) -> FloatArray:  # noqa: ANN401
-        """Return the final scores of candidates."""
-        return self.combine(self.kernel_scores(rows), indptr, base_scores)
-
 
 class _DualSolver:
-    """The state of the solver: for each list, how its dual weight of 1 is shared by its candidates.
+    """State of the solver: for each list, a distribution of its dual weight of 1 over its candidates.
 
-    The weights are the sum over lists of the best row less the rows of all candidates by their shares,
-    divided by the penalty. In the beginning all is with the best rows, and the weights are zero.
+    The weights are the sum over lists of the best row minus the expected row under these shares, divided by
+    the penalty. At the start all shares are with the best rows, and the weights are zero.
     """
 
     def __init__(self, rows: RowSource, lists: CandidateLosses, penalty: float) -> None:
@@ -135,7 +135,7 @@ class _DualSolver:
         self._margins = lists.excess + lists.base_scores - np.repeat(lists.base_scores[lists.best], sizes)
 
     def mend(self, number: int) -> None:
-        """Move shares of a list to its worst violators, as far as that helps."""
+        """Move the dual shares of a list to its worst violators while that improves the dual."""
         begin, end = self._spans[number]
         block, shares = self._rows[begin:end], self._shares[begin:end]
         violations = self._margins[begin:end] + block @ self.weights
@@ -154,7 +154,7 @@ class _DualSolver:
         add_rows(self.weights, block, (before - shares) / self._penalty)
 
     def measure(self) -> tuple[float, float]:
-        """Return the objective, and how far above its minimum it can be."""
+        """Return the objective and the duality gap."""
         objective, gap = self._penalty / 2 * float(self.weights @ self.weights), 0.0
         for number, (begin, end) in enumerate(self._spans):
             violations = self._margins[begin:end] + self._rows[begin:end] @ self.weights

@@ -1,4 +1,4 @@
-"""Decision trees as flat arrays: built on samples, pruned, joined, scored, given their values."""
+"""Decision trees as flat arrays: building on samples, pruning, joining, scoring, and fitting leaf values."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,17 +14,17 @@ from treewright.native.learn.boosting import DecisionForest, DecisionTree, Featu
 
 Leaves = npt.NDArray[np.int32]
 LARGEST_MARGIN = 700.0
-"""Its exponential is still a number."""
+"""Largest margin whose exponential does not overflow."""
 
 
 def make_tree(size: int) -> DecisionTree:
-    """Return a tree whose nodes are to be filled."""
+    """Return an uninitialised tree with `size` nodes."""
     features, present, absent = (np.empty(size, dtype=np.int32) for _ in range(3))
     return DecisionTree(features, present, absent, np.empty(size))
 
 
 def join_trees(trees: Sequence[DecisionTree]) -> DecisionForest:
-    """Return trees as one, for scoring."""
+    """Concatenate trees into one forest, for scoring."""
     sizes = [len(tree.features) for tree in trees]
     roots = np.cumsum([0, *sizes])
     shifts = np.repeat(roots[:-1], sizes)
@@ -38,7 +38,7 @@ def join_trees(trees: Sequence[DecisionTree]) -> DecisionForest:
 
 
 def split_forest(forest: DecisionForest) -> list[DecisionTree]:
-    """Return the trees of a forest again."""
+    """Split a forest back into its trees; the inverse of `join_trees`."""
     trees = []
     bounds = [*forest.roots.tolist(), len(forest.nodes.features)]
     for begin, end in pairwise(bounds):
@@ -49,7 +49,7 @@ def split_forest(forest: DecisionForest) -> list[DecisionTree]:
 
 
 def score_rows(rows: csr_matrix, forest: DecisionForest) -> FloatArray:
-    """Return the sum of what trees say of each row of a binary matrix with sorted columns."""
+    """Return the summed tree outputs for each row of a binary matrix with sorted columns."""
     scores = np.zeros(rows.shape[0])
     marks = np.zeros(rows.shape[1], dtype=np.int64)
     flat = FeatureRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
@@ -58,16 +58,16 @@ def score_rows(rows: csr_matrix, forest: DecisionForest) -> FloatArray:
 
 
 def unsplit(tree: DecisionTree, leaves: Leaves, signed: FloatArray, limits: SplitLimits) -> DecisionTree:
-    """Take back the splits of a tree that do not gain over all examples, and move these to the leaves left.
+    """Undo the splits of a tree that gain nothing on all examples; move their examples to the kept leaves.
 
-    A split gains if what is left below it does so by more than its node would. The tree comes from a sample;
-    `leaves` are those of all examples, with their signed weights.
+    A split gains if the gains below it exceed the gain of its own node as a leaf. The tree was built on a
+    sample; `leaves` holds the leaf of every example, `signed` their signed weights.
     """
     sums = np.zeros(len(tree.features))
     native.sum_leaves(leaves, signed, sums)
     gains = np.zeros(len(tree.features))
     features = tree.features.copy()
-    # Nodes stand before those they lead to.
+    # Parents come before their children.
     for node in range(len(features) - 1, -1, -1):
         below = 0.0
         if features[node] >= 0:
@@ -88,9 +88,9 @@ def unsplit(tree: DecisionTree, leaves: Leaves, signed: FloatArray, limits: Spli
 
 
 def prune_tree(tree: DecisionTree) -> DecisionTree:
-    """Return a tree that gives the same values, with one leaf for each part that has none but zero."""
+    """Return an equivalent tree in which each subtree with only zero values is one leaf."""
     matters = tree.values != 0
-    # Nodes stand before those they lead to.
+    # Parents come before their children.
     for node in range(len(tree.features) - 1, -1, -1):
         if tree.features[node] >= 0:
             matters[node] = matters[tree.present[node]] or matters[tree.absent[node]]
@@ -113,7 +113,7 @@ def prune_tree(tree: DecisionTree) -> DecisionTree:
 
 
 class TreeBuilder:
-    """Builds trees on samples, in memory that is used again for each.
+    """Builds trees on samples; its buffers are reused between trees.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class TreeBuilder:
     def _reserve(self, n_examples: int) -> None:
         n_slots = n_examples.bit_length() + 2
         shape = (n_slots, self._n_features)
-        # Memory of zeros is taken only where it is used, mostly in the first slots.
+        # The system allocates zeroed pages on first use, and mostly the first slots are used.
         self._pool = native.Pool(
             np.zeros(shape),
             np.empty(shape, dtype=np.int32),
@@ -141,7 +141,7 @@ class TreeBuilder:
         self._capacity = n_examples
 
     def start(self, rows: FeatureRows, signed: FloatArray, least: float = 0.0) -> float:
-        """Take examples with their signed weights; return the largest penalty under which nothing gains."""
+        """Load examples with signed weights; return the largest penalty at which no split gains."""
         if len(signed) > self._capacity:
             self._reserve(len(signed))
         if least > 0:
@@ -152,7 +152,7 @@ class TreeBuilder:
         return float(native.start_tree(rows, signed, self._pool, self._frames, self._order))
 
     def build(self, limits: SplitLimits) -> DecisionTree:
-        """Return the tree of the examples that were taken, with zeros for the values of leaves."""
+        """Build the tree of the loaded examples. Its leaf values are zero."""
         tree = make_tree(2 * len(self._signed) + 1)
         n_nodes = native.build_tree(
             *(self._rows, self._signed, self._pool, self._frames, self._order, limits, tree)
@@ -160,7 +160,7 @@ class TreeBuilder:
         return DecisionTree(*(each[:n_nodes].copy() for each in tree))
 
     def drop(self) -> None:
-        """Forget the examples that were taken, where no tree is wanted."""
+        """Discard the loaded examples without building a tree."""
         native.clear(self._pool, 0)
 
 
@@ -173,9 +173,9 @@ def find_values(
     confidences: FloatArray,
     penalty: float,
 ) -> FloatArray:
-    """Return, for each leaf, the value of the least loss and penalty over its examples (steps 9 and 10).
+    """Return, for each leaf, the value that minimises loss plus penalty over its examples (steps 9 and 10).
 
-    It is zero exactly where the gradient is not larger than the penalty.
+    It is zero exactly where the gradient does not exceed the penalty.
     """
     sums, values = np.zeros(n_nodes), np.zeros(n_nodes)
     native.sum_leaves(leaves, signed, sums)
@@ -205,24 +205,24 @@ class ForestField(Record):
         )
 
     def take(self, state: State, name: str) -> DecisionForest:
-        """Remove and return the forest, in which every way from a root ends at a leaf of its tree."""
+        """Remove and return the forest, and check that every path from a root ends in a leaf of its tree."""
         forest: DecisionForest = super().take(state, name)
         check_forest(forest)
         return forest
 
 
 def check_forest(forest: DecisionForest) -> None:
-    """Check that nodes lead to later ones of their own tree, or raise `InputError`."""
+    """Check that children come after their parent, in the same tree; raise `InputError` otherwise."""
     roots, (features, present, absent, values) = forest
     n_nodes = len(features)
-    expect(len(present) == len(absent) == len(values) == n_nodes, "nodes that have all columns")
+    expect(len(present) == len(absent) == len(values) == n_nodes, "node arrays of equal length")
     nodes = np.flatnonzero(features >= 0)
-    for below in (present[nodes], absent[nodes]):  # nodes stand before those they lead to, so ways end
-        expect(is_within(below, n_nodes) and bool((below > nodes).all()), "nodes that lead to later ones")
+    for below in (present[nodes], absent[nodes]):  # children after parents: every path ends
+        expect(is_within(below, n_nodes) and bool((below > nodes).all()), "children that follow their parent")
     expect(is_within(roots, n_nodes) and bool((np.diff(roots) > 0).all()), "roots in increasing order")
     expect(roots[:1].tolist() == [0][:n_nodes], "a first root at the first node")
     ends = np.append(roots[1:], n_nodes)[np.searchsorted(roots, nodes, side="right") - 1]
-    expect(((present[nodes] < ends) & (absent[nodes] < ends)).all(), "nodes that stay in their tree")
+    expect(((present[nodes] < ends) & (absent[nodes] < ends)).all(), "children in the tree of their parent")
 
 
 def forest_arrays(forest: DecisionForest) -> dict[str, npt.NDArray[np.generic]]:
@@ -231,14 +231,14 @@ def forest_arrays(forest: DecisionForest) -> dict[str, npt.NDArray[np.generic]]:
 
 
 def forest_from(state: State) -> DecisionForest:
-    """Return the forest whose arrays a state has."""
+    """Return the forest stored in a state."""
     return DecisionForest(
         state.arrays["roots"], DecisionTree(*(state.arrays[name] for name in DecisionTree._fields))
     )
 
 
 def make_stump(sums: FloatArray, total: float, penalty: float, tolerance: float) -> DecisionTree:
-    """Return the tree of the one split that gains most, or of one leaf where none does."""
+    """Return a tree with the single split that gains most, or with one leaf if no split gains."""
     gains = np.maximum(0, np.abs(sums) - penalty) + np.maximum(0, np.abs(total - sums) - penalty)
     links = [[-1], [-1], [-1]]
     if gains.size and gains.max() > max(0.0, abs(total) - penalty) + tolerance:

@@ -1,4 +1,4 @@
-"""Vectors of words, from the company that they keep in sentences.
+"""Word vectors from the contexts of words in sentences.
 
 Latent semantic analysis of pointwise mutual information, with the smoothing of contexts and the symmetric
 weighting of dimensions of Levy, Goldberg & Dagan (2015), Improving Distributional Similarity with Lessons
@@ -17,11 +17,11 @@ from treewright._validate import check_integer
 from treewright.scale import one_blas_thread
 
 CONTEXT_POWER = 0.75
-"""Of the counts of contexts, so that rare ones tell less."""
+"""Exponent of the context counts, which reduces the influence of rare contexts."""
 DIMENSION_POWER = 0.5
-"""Of the singular values, by which dimensions are weighed."""
+"""Exponent of the singular values that weight the dimensions."""
 SHORTEST = 1e-8
-"""Of a vector that has a direction, as a share of the longest."""
+"""Shortest vector that is kept, as a share of the longest."""
 NOWHERE = -1
 
 Floats = npt.NDArray[np.float64]
@@ -36,20 +36,20 @@ def learn_vectors(
     min_count: int = 2,
     random_state: int = 0,
 ) -> dict[str, Floats]:
-    """Return a vector of length 1 for each word that is frequent enough and has neighbours.
+    """Return a unit vector for each word that reaches `min_count` and has neighbours.
 
     Parameters
     ----------
     sentences : sequence of sequence of str
-        Words, or lemmas, as they are to be told apart.
+        Words or lemmas of each sentence.
     size : int
-        Of vectors; less where there are not that many words.
+        Size of the vectors; limited by the number of distinct words.
     window : int
-        How far neighbours are away at the most. One at the distance d counts 1/d.
+        Maximum distance of a context word. A word at distance d counts 1/d.
     min_count : int
-        How often a word must occur.
+        Minimum count of a word.
     random_state : int
-        Where the search for the dimensions begins.
+        Seed of the starting vector of the singular value decomposition.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def learn_vectors(
 
 
 def _count_neighbours(sentences: Sequence[Sequence[str]], words: Sequence[str], window: int) -> csr_array:
-    """Return how often each word is near each other, (n_words, n_words)."""
+    """Return the distance-weighted co-occurrence counts of words, (n_words, n_words)."""
     numbers = {word: number for number, word in enumerate(words)}
     line: list[int] = []
     for sentence in sentences:

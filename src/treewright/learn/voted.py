@@ -1,8 +1,9 @@
 """The voted perceptron over lists of candidates, with updates scaled by losses (Titov & Henderson 2005).
 
-The best candidate of a list is compared with each of the others in turn. If another one scores as high, the
-weights move towards the best by the loss of the other (figure 1 of the paper). Scores that are given, such as
-those of the model that has made the candidates, are added throughout, so that learning begins at that model.
+The best candidate of a list is compared with each other candidate in turn. If the other scores at least as
+high, the weights move towards the best candidate, by an amount equal to the loss of the other (figure 1 of
+the paper). Base scores, such as those of the model that produced the candidates, are added throughout, so
+that learning starts from that model.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,6 +26,7 @@ from treewright.learn.lists import (
     check_bounds,
     check_lists,
     check_numbers,
+    is_sparse,
     products,
 )
 from treewright.progress import track
@@ -32,7 +34,7 @@ from treewright.scale import one_blas_thread
 
 
 class Update(NamedTuple):
-    """What one comparison has changed: `amount` times the `right` row less the `wrong` one was added."""
+    """An update: `amount` times the `right` row minus the `wrong` row, added at comparison `step`."""
 
     right: int
     wrong: int
@@ -41,15 +43,15 @@ class Update(NamedTuple):
 
 
 class UpdateHistory(NamedTuple):
-    """All weights that a perceptron passes through.
+    """The sequence of weight vectors of a perceptron during training.
 
     Attributes
     ----------
     right, wrong : ndarray of int, (n_updates,)
-        The rows of each update, by their places in the support.
+        The rows of each update, as positions in the support.
     amounts : ndarray of float, (n_updates,)
     lives : ndarray of int, (n_updates + 1,)
-        How many comparisons the weights from the beginning, and those after each update, have lived.
+        Number of comparisons that the initial weights, and those after each update, survived.
     """
 
     right: Integers
@@ -58,32 +60,32 @@ class UpdateHistory(NamedTuple):
     lives: Integers
 
     def coefficients(self, n_support: int) -> FloatArray:
-        """Return what each row of the support counts in the mean of all weights, over all comparisons."""
+        """Return the coefficient of each support row in the weights averaged over all comparisons."""
         shares = self.amounts * self.remaining()
         added, taken = (np.bincount(each, shares, minlength=n_support) for each in (self.right, self.wrong))
         return np.asarray(added - taken, dtype=np.float64)
 
     def remaining(self) -> FloatArray:
-        """Return the share of comparisons that came after each update."""
+        """Return the share of all comparisons that came after each update."""
         after = np.cumsum(self.lives[:0:-1])[::-1]
         return np.asarray(after / max(1, int(self.lives.sum())), dtype=np.float64)
 
 
 class _Weights(Protocol):
-    """The state of a perceptron, in either of its forms."""
+    """The weights of a perceptron, primal or dual."""
 
     def scores(self, begin: int, end: int) -> FloatArray:
-        """Return what has been learnt of the rows of a list."""
+        """Return the learnt scores of the rows of a list."""
 
     def products(self, begin: int, end: int) -> FloatArray:
-        """Return the kernel's values of the rows of a list with each other."""
+        """Return the kernel values between the rows of a list."""
 
     def move(self, begin: int, end: int, amounts: FloatArray, late: FloatArray) -> None:
-        """Add some multiple of each row of a list; `late` has each part of it times the step before it."""
+        """Add `amounts[i]` times row i of a list; `late` is the same with each update times its step."""
 
 
 class _Voted:
-    """What both forms of the perceptron have in common."""
+    """Training loop and vote counting shared by the primal and the dual perceptron."""
 
     updates_: UpdateHistory
     support_: Integers
@@ -119,21 +121,22 @@ class _Voted:
     def combine(
         self, kernel_scores: FloatArray, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None
     ) -> FloatArray:
-        """Return the final scores of candidates.
+        """Combine kernel scores and base scores into the final scores of candidates.
 
         Parameters
         ----------
         kernel_scores : ndarray of float
-            What `kernel_scores` returned for them.
+            The results of `kernel_scores` for these candidates.
         indptr : array of int, (n_lists + 1,)
+            List i has the candidates from `indptr[i]` to `indptr[i + 1]`.
         base_scores : array of float, (n_candidates,), optional
-            As in `fit`.
+            Scores that are added to the learnt scores, as in `fit`.
 
         Returns
         -------
         ndarray of float, (n_candidates,)
-            With `voting`, the share of the votes in each list, and less than a vote for what the mean of the
-            weights says, which decides between equals.
+            With `voting`, the share of the votes in each list. The averaged weights break ties: they add
+            less than one vote.
         """
         bounds = check_bounds(indptr)
         n_rows = int(bounds[-1])
@@ -150,44 +153,54 @@ class _Voted:
 
 
 class VotedPerceptron(_Voted):
-    """The perceptron over lists of rows of features.
+    """Voted or averaged perceptron over candidate lists, with updates scaled by losses.
 
     Parameters
     ----------
     epochs : int
-        Passes over the lists.
+        Number of passes over the lists.
     voting : bool
-        Each of the weights that the perceptron passes through votes for a candidate, once for each comparison
-        that it has lived. If not, their mean decides, which is much faster, and smaller to keep.
+        Let every weight vector of the training vote, weighted by the comparisons it survived. Otherwise use
+        the averaged weights, which is much faster and takes less memory.
     shuffle : bool
-        Whether each pass is in another order, or as the lists come.
+        Visit the lists in a new random order in each pass.
     random_state : int
-        Same seed, same weights.
+        Seed for the order of the lists.
 
     Attributes
     ----------
     coef_ : ndarray of float, (n_features,)
-        The mean of the weights after each comparison.
+        The weights, averaged over all comparisons.
     n_updates_ : list of int
-        Updates in each epoch.
+        Number of updates in each epoch.
     support_ : ndarray of int, (n_support,)
-        The rows of all updates, each once.
+        The rows of all updates, without duplicates.
     support_rows_ : array or csr_matrix, (n_support, n_features)
-        These rows; with `voting` only.
+        The features of the support; only with `voting`.
     updates_ : UpdateHistory
         All updates, in order.
 
+    See Also
+    --------
+    StructuredSVM : Ranks candidates with loss-scaled margins.
+    AveragedPerceptron : Perceptron for classification.
+
     Examples
     --------
-    The model that has made these two lists prefers the first candidates; the second are better:
+    The base model prefers the first candidate of each list, but the second is better:
 
-    >>> from treewright.learn.voted import VotedPerceptron
+    >>> import numpy as np
+    >>> from treewright import VotedPerceptron
     >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
     >>> losses, base_scores = [0.5, 0, 0.5, 0], [0.1, 0, 0.1, 0]
     >>> perceptron = VotedPerceptron(epochs=2).fit(rows, [0, 2, 4], losses, base_scores)
     >>> perceptron.coef_.tolist()
     [-0.5, 0.5]
     """
+
+    support_rows_: Any
+    _columns: tuple[Any, Any] | None = None
+    """The support, and its rows as columns of a CSR matrix."""
 
     @one_blas_thread
     def fit(
@@ -197,17 +210,18 @@ class VotedPerceptron(_Voted):
         losses: npt.ArrayLike,
         base_scores: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn from lists.
+        """Train on candidate lists.
 
         Parameters
         ----------
         rows : array, csr_matrix or RowSource, (n_candidates, n_features)
+            Features of the candidates.
         indptr : array of int, (n_lists + 1,)
             List i has the rows from `indptr[i]` to `indptr[i + 1]`.
         losses : array of float, (n_candidates,)
-            Of which the smallest of each list is taken away.
+            Loss of each candidate; only differences within a list matter.
         base_scores : array of float, (n_candidates,), optional
-            Scores that are added to those learnt.
+            Scores that are added to the learnt scores.
         """
         lists = check_lists(indptr, losses, base_scores)
         check_row_count(rows, lists)
@@ -220,12 +234,21 @@ class VotedPerceptron(_Voted):
 
     @one_blas_thread
     def kernel_scores(self, rows: Any) -> FloatArray:  # noqa: ANN401
-        """Return the scores of rows or, with `voting`, their inner products with the support."""
+        """Return the learnt scores of rows or, with `voting`, their inner products with the support."""
         if rows.shape[1] != len(self.coef_):
             raise InputError(f"rows have {rows.shape[1]} features; expected {len(self.coef_)}, as in fit")
         if self.voting:
-            return products(rows, self.support_rows_)
+            return self._support_products(rows)
         return np.asarray(rows @ self.coef_, dtype=np.float64)
+
+    def _support_products(self, rows: Any) -> FloatArray:  # noqa: ANN401
+        support = self.support_rows_
+        if not is_sparse(rows) or not is_sparse(support):
+            return products(rows, support)
+        if self._columns is None or self._columns[0] is not support:
+            # A product of sparse matrices would transpose the support again for each list.
+            self._columns = support, support.T.tocsr()
+        return np.asarray((rows @ self._columns[1]).toarray(), dtype=np.float64)
 
     def score(self, rows: Any, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None) -> FloatArray:  # noqa: ANN401
         """Return the final scores of candidates; see `combine`."""
@@ -233,22 +256,32 @@ class VotedPerceptron(_Voted):
 
 
 class KernelVotedPerceptron(_Voted):
-    """The same perceptron in its dual form, which sees candidates through a kernel only.
+    """Dual form of `VotedPerceptron`, which accesses candidates only through a kernel.
 
-    A list is compared with all rows of updates so far when it is looked at; nothing is kept for the next
-    epoch.
+    Each visit of a list computes its kernel values with the current support; nothing is cached.
 
     Parameters
     ----------
-    epochs, voting, shuffle, random_state
-        As those of `VotedPerceptron`.
+    epochs : int
+        Number of passes over the lists.
+    voting : bool
+        Let every weight vector of the training vote, weighted by the comparisons it survived. Otherwise use
+        the averaged weights.
+    shuffle : bool
+        Visit the lists in a new random order in each pass.
+    random_state : int
+        Seed for the order of the lists.
 
     Attributes
     ----------
-    support_, updates_, n_updates_
-        As those of `VotedPerceptron`.
+    support_ : ndarray of int, (n_support,)
+        The rows of all updates, without duplicates.
+    updates_ : UpdateHistory
+        All updates, in order.
+    n_updates_ : list of int
+        Number of updates in each epoch.
     coef_ : ndarray of float, (n_support,)
-        Of the mean of the weights after each comparison.
+        Coefficients of the support in the averaged weights.
     """
 
     @one_blas_thread
@@ -259,13 +292,18 @@ class KernelVotedPerceptron(_Voted):
         losses: npt.ArrayLike,
         base_scores: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn from lists.
+        """Train on candidate lists.
 
         Parameters
         ----------
         kernel : object with a method block(rows_a, rows_b)
-        indptr, losses, base_scores
-            As those of `VotedPerceptron.fit`.
+            Computes the kernel values of all pairs of rows.
+        indptr : array of int, (n_lists + 1,)
+            List i has the rows from `indptr[i]` to `indptr[i + 1]`.
+        losses : array of float, (n_candidates,)
+            Loss of each candidate; only differences within a list matter.
+        base_scores : array of float, (n_candidates,), optional
+            Scores that are added to the learnt scores.
         """
         lists = check_lists(indptr, losses, base_scores)
         self._train(_Dual(kernel, len(lists.excess)), lists)
@@ -274,7 +312,7 @@ class KernelVotedPerceptron(_Voted):
 
     @one_blas_thread
     def kernel_scores(self, block: FloatArray) -> FloatArray:
-        """Return what has been learnt of rows, from their kernel values with the support.
+        """Return the learnt scores of rows or, with `voting`, their kernel values with the support.
 
         Parameters
         ----------
@@ -292,7 +330,7 @@ class KernelVotedPerceptron(_Voted):
 
 
 class _Primal:
-    """Weights of features, with the sums that their mean needs."""
+    """Feature weights, with the sums needed for their average."""
 
     def __init__(self, rows: RowSource) -> None:
         self._rows = rows
@@ -317,7 +355,7 @@ class _Primal:
         add_rows(self._late, self._look(begin, end), late)
 
     def mean(self, n_steps: int) -> FloatArray:
-        """Return the mean of the weights after each of so many comparisons."""
+        """Return the weights averaged over `n_steps` comparisons."""
         return np.asarray(self._now - self._late / max(1, n_steps), dtype=np.float64)
 
 
@@ -344,7 +382,7 @@ class _Dual:
 
 
 def _pass_once(weights: _Weights, lists: CandidateLosses, order: Iterable[int], step: int) -> list[Update]:
-    """Look at each list once; `step` counts the comparisons before."""
+    """Visit each list once; `step` is the number of comparisons before."""
     spans = lists.spans()
     updates: list[Update] = []
     for number in order:
@@ -367,10 +405,10 @@ def _pass_once(weights: _Weights, lists: CandidateLosses, order: Iterable[int], 
 def _compare(
     scores: FloatArray, best: int, excess: FloatArray, values: Callable[[], FloatArray]
 ) -> list[tuple[int, float, int]]:
-    """Compare the best of a list with all others; return mistakes, how much each counts, and when.
+    """Compare the best candidate of a list with all others; return each mistake, its amount and its step.
 
-    A candidate that is as good as the best is no mistake. One that scores the same is, so that learning can
-    begin where all scores are equal.
+    A candidate with the same loss as the best is never a mistake. A worse one with an equal score is, so that
+    learning can start from equal scores.
     """
     is_worse = excess > 0
     if not (scores[is_worse] >= scores[best]).any():
@@ -386,7 +424,7 @@ def _compare(
 
 
 def _retrace(updates: list[Update], n_steps: int) -> tuple[Integers, UpdateHistory]:
-    """Return the rows of updates, each once, and the weights that came of them."""
+    """Return the distinct rows of the updates and the history of the weights."""
     pairs = np.array([(update.right, update.wrong) for update in updates], dtype=np.int64).reshape(-1, 2)
     support, places = np.unique(pairs, return_inverse=True)
     right, wrong = places.reshape(-1, 2).T
@@ -397,13 +435,13 @@ def _retrace(updates: list[Update], n_steps: int) -> tuple[Integers, UpdateHisto
 
 @one_blas_thread
 def count_votes(history: UpdateHistory, block: FloatArray, base_scores: FloatArray) -> FloatArray:
-    """Return the shares of the votes that the candidates of one list have from all weights passed through.
+    """Return the share of votes for each candidate of one list.
 
     Parameters
     ----------
     history : UpdateHistory
     block : ndarray of float, (n_candidates, n_support)
-        The kernel's values of candidates and the support.
+        Kernel values of the candidates with the support.
     base_scores : ndarray of float, (n_candidates,)
     """
     moves = (block[:, history.right] - block[:, history.wrong]) * history.amounts
@@ -411,20 +449,20 @@ def count_votes(history: UpdateHistory, block: FloatArray, base_scores: FloatArr
     votes = np.bincount(scores.argmax(axis=0), history.lives, minlength=len(base_scores))
     mean = base_scores + moves @ history.remaining()
     span = float(np.ptp(mean)) or 1.0
-    # Less than a vote between the highest and the lowest mean.
+    # The averaged weights break ties: they add less than one vote.
     return np.asarray((votes + (mean - mean.min()) / (2 * span)) / max(1, history.lives.sum()))
 
 
 def check_row_count(rows: RowSource, lists: CandidateLosses) -> None:
-    """Refuse rows that are not as many as candidates."""
+    """Raise an error unless there is one row per candidate."""
     if rows.shape[0] != len(lists.excess):
         raise InputError(
-            f"there are {rows.shape[0]} rows; expected {len(lists.excess)}, one for each candidate"
+            f"rows has {rows.shape[0]} rows; expected {len(lists.excess)}, one for each candidate"
         )
 
 
 def _take_rows(rows: RowSource, numbers: Integers) -> Any:  # noqa: ANN401
-    """Return some rows, which a source may have to make."""
+    """Return selected rows of a source, which may compute them on demand."""
     if not len(numbers):
         return np.zeros((0, rows.shape[1]))
     found = [rows[number : number + 1] for number in numbers.tolist()]

@@ -1,4 +1,4 @@
-"""Weight tables: made, averaged, and packed into a byte a weight."""
+"""Weight tables: creation, averaging, and packing into one byte per weight."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ FloatTable = npt.NDArray[np.float32]
 
 N_LEVELS, N_COMPACT_LEVELS = 127, 12
 SMALLEST_SHARE, SMALLEST_COMPACT_SHARE = 2.0**-16, 2.0**-5
-"""Of the largest weight; what is smaller becomes 0."""
+"""Smallest magnitude that is kept, as a share of the largest weight; smaller weights become 0."""
 LARGEST_WEIGHT = 1e9
-"""Beyond all that is learnt, and small enough for sums of weights to be told apart."""
+"""Larger than any learnt weight, and small enough for sums to keep their precision."""
 
 
 def make_table(bits: int) -> FloatTable:
@@ -22,21 +22,21 @@ def make_table(bits: int) -> FloatTable:
 
 
 def table_shift(table: npt.NDArray[Any]) -> np.uint64:
-    """Return by how much a 64-bit key is shifted to number a slot of `table`."""
+    """Return how far to shift a 64-bit key to the right to get its slot in `table`."""
     return np.uint64(64 - int(table.size).bit_length() + 1)
 
 
 def average(weights: FloatTable, totals: npt.NDArray[np.float64], n_steps: int) -> FloatTable:
-    """Return the mean of the weights over all steps; `totals` are the changes times their step."""
+    """Return the mean of the weights over all steps; `totals` sums each change times its step."""
     return (weights - totals / max(1, n_steps)).astype(np.float32)
 
 
 def pack(
     weights: FloatTable, n_levels: int = N_LEVELS, smallest_share: float = SMALLEST_SHARE
 ) -> dict[str, npt.NDArray[Any]]:
-    """Round weights to some magnitudes, evenly spaced in logarithm, of either sign.
+    """Quantise weights to `n_levels` magnitudes of either sign, evenly spaced in logarithm.
 
-    With 127 of them, neighbouring ones differ by 9 percent, which no tree notices.
+    With 127 levels neighbours differ by 9 percent, which does not change predicted trees.
     """
     largest = float(np.abs(weights).max(initial=0.0))
     levels = largest * np.geomspace(smallest_share, 1.0, n_levels)
@@ -51,20 +51,20 @@ def pack(
 
 
 def unpack(packed: dict[str, npt.NDArray[Any]]) -> FloatTable:
-    """Return the weights that `pack` made."""
+    """Return the weights packed by `pack`."""
     table: FloatTable = packed["book"][packed["codes"]]
     return table
 
 
 class PackedWeights:
-    """Weights as a field of a model, a byte each.
+    """A weight table as a field of a model, packed into one byte per weight.
 
     Parameters
     ----------
     is_hashed : bool
-        Whether the high bits of keys number the slots of the table, which then has two at least.
+        Whether keys are hashed to slots. The table then needs at least two slots.
     optional : bool
-        Whether there may be none.
+        Whether the table may be missing.
     """
 
     def __init__(self, *, is_hashed: bool = False, optional: bool = False) -> None:
@@ -83,6 +83,6 @@ class PackedWeights:
             return None
         book = Array("f", low=-LARGEST_WEIGHT, high=LARGEST_WEIGHT).take(state, f"{name}.book")
         codes = Array("u").take(state, f"{name}.codes")
-        expect(book.dtype == np.float32, "weights of 32 bits, for which there is compiled code")
+        expect(book.dtype == np.float32, "weights of type float32")
         expect(codes.size >= self._min_size, f"a table of at least {self._min_size} weights")
         return book[codes]

@@ -1,4 +1,4 @@
-"""How good a prediction is, and whether a difference between two is more than luck."""
+"""Evaluation metrics, and tests of statistical significance."""
 
 from treewright.metrics.attachment import AttachmentScore, RelationScore, attachment
 from treewright.metrics.calibration import Reliability, calibration

@@ -27,23 +27,38 @@ METRICS = {
 
 @dataclass(frozen=True)
 class RelationScore:
-    """How well one universal relation is predicted, counting a word as right if its head is too."""
+    """Scores of one universal relation; a word is correct if its head and relation are.
+
+    See Also
+    --------
+    metrics.attachment : Computes the scores.
+
+    Examples
+    --------
+    >>> score = tw.metrics.RelationScore("obj", n_gold=10, n_predicted=8, n_correct=6, n_heads=7)
+    >>> score.precision, score.recall
+    (75.0, 60.0)
+    """
 
     relation: str
+    """The relation."""
     n_gold: int
+    """Number of gold words with the relation."""
     n_predicted: int
+    """Number of predicted words with the relation."""
     n_correct: int
+    """Number of correct words."""
     n_heads: int
-    """Words of the relation in gold whose head is right, whatever their relation."""
+    """Number of gold words with the relation whose head is correct."""
 
     @property
     def precision(self) -> float:
-        """Percent of the predicted that are right."""
+        """Percentage of the predicted words that are correct."""
         return percent(self.n_correct, self.n_predicted)
 
     @property
     def recall(self) -> float:
-        """Percent of the gold that are found."""
+        """Percentage of the gold words that are predicted correctly."""
         return percent(self.n_correct, self.n_gold)
 
     @property
@@ -53,7 +68,7 @@ class RelationScore:
 
     @property
     def uas(self) -> float:
-        """Percent of the gold whose head is right."""
+        """Percentage of the gold words with the correct head."""
         return percent(self.n_heads, self.n_gold)
 
 
@@ -64,17 +79,28 @@ class AttachmentScore:
     Attributes
     ----------
     uas : float
-        Words with the right head.
+        Words with the correct head.
     las : float
-        Words with the right head and universal relation (``nmod:poss`` counts as ``nmod``).
+        Words with the correct head and universal relation (``nmod:poss`` counts as ``nmod``).
     las_full : float
-        Words with the right head and the right relation, subtype included.
+        Words with the correct head and relation, including the subtype.
     complete : float
-        Sentences in which every counted word has the right head.
+        Sentences in which every scored word has the correct head.
     n_tokens, n_sentences : int
-        What was counted.
+        Number of scored words and sentences.
     relations : tuple of RelationScore
-        One for each universal relation, the most frequent first.
+        One for each universal relation, most frequent first.
+
+    See Also
+    --------
+    metrics.attachment : Computes the scores.
+
+    Examples
+    --------
+    >>> tree = tw.DepTree(["Mary", "sleeps"], [2, 0], ["nsubj", "root"])
+    >>> score = tw.metrics.attachment([tree], [tree])
+    >>> score.uas, score.n_tokens
+    (100.0, 2)
     """
 
     uas: float
@@ -89,15 +115,26 @@ class AttachmentScore:
 def attachment(
     gold: Sequence[DepTree], predicted: Sequence[DepTree], *, punctuation: bool | str = True
 ) -> AttachmentScore:
-    """Score predicted heads and relations.
+    """Compute attachment scores: the percentages of words with the correct head and relation.
 
     Parameters
     ----------
     gold, predicted : sequence of DepTree
-        The same sentences, word for word.
+        The same sentences with the same words.
     punctuation : True, "unicode" or "penn"
-        Whether punctuation counts. "unicode" leaves out words made of Unicode punctuation (category P)
-        alone, "penn" those with one of the gold tags `` '' , . :, as the older papers do.
+        Which punctuation is scored: all of it (True). "unicode" ignores words that consist of Unicode
+        punctuation (category P), and "penn" ignores words with one of the gold tags `` '' , . :, as in older
+        papers.
+
+    Returns
+    -------
+    AttachmentScore
+        The scores.
+
+    See Also
+    --------
+    metrics.conll2018 : Scores of raw text, in which tokens may differ.
+    metrics.significance : Tests whether two predictions differ.
 
     Examples
     --------
@@ -117,7 +154,7 @@ def attachment(
 def sentence_counts(
     gold: Sequence[DepTree], predicted: Sequence[DepTree], *, punctuation: bool | str = True
 ) -> npt.NDArray[np.float64]:
-    """Count per sentence what the scores are made of; one row a sentence, columns as in COUNTS."""
+    """Return the counts of each sentence, one row per sentence, with the columns COUNTS."""
     check_choice("punctuation", punctuation, PUNCTUATION_RULES)
     _check_aligned(gold, predicted)
     counts = np.zeros((len(gold), len(COUNTS)))
@@ -132,7 +169,7 @@ def sentence_counts(
 
 
 def counted_words(tree: DepTree, punctuation: bool | str = True) -> npt.NDArray[np.bool_]:
-    """Tell which words of a gold tree are scored under a punctuation rule."""
+    """Return whether each word of a gold tree is scored under a punctuation rule."""
     if punctuation is True:
         return np.ones(len(tree), dtype=np.bool_)
     if punctuation == "unicode":
@@ -174,7 +211,7 @@ def _relation_scores(
 
 
 def find_difference(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> str | None:
-    """Say where two lists of sentences first differ in their words, if they do."""
+    """Describe the first difference between the words of two lists of sentences; None if there is none."""
     if len(gold) != len(predicted):
         return f"{len(gold)} gold sentences but {len(predicted)} predicted"
     for number, (right, guess) in enumerate(zip(gold, predicted, strict=True), start=1):
@@ -183,7 +220,7 @@ def find_difference(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> st
         if right.words != guess.words:
             pairs = enumerate(zip(right.words, guess.words, strict=True), start=1)
             at, (word, other) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
-            return f"sentence {number}, word {at}: gold has {word!r}, predicted {other!r}"
+            return f"sentence {number}, word {at}: gold has {word!r}, predicted has {other!r}"
     return None
 
 
@@ -192,4 +229,7 @@ def _check_aligned(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> Non
         raise InputError(f"{difference}; expected the same words")
     for number, right in enumerate(gold, start=1):
         if (right.heads < 0).any():
-            raise InputError(f"sentence {number}: gold word {int(right.heads.argmin()) + 1} has no head")
+            raise InputError(
+                f"sentence {number}: gold word {int(right.heads.argmin()) + 1} has no head; "
+                "expected a head for every word"
+            )

@@ -1,4 +1,4 @@
-"""How far probabilities can be trusted: confidence against accuracy."""
+"""Calibration of probabilities: confidence compared with accuracy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,19 +11,29 @@ from treewright.errors import InputError
 
 N_BINS = 10
 CONFIDENCE = "Confidence="
-"""How the probability of a word's arc is written in MISC."""
+"""Key of the probability of a word's arc in MISC."""
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """Confidence against accuracy, in bins of equal width.
+    """Reliability diagram: confidence and accuracy in bins of equal width.
 
     Attributes
     ----------
     error : float
         Expected calibration error: the mean distance between confidence and accuracy.
     counts, confidence, accuracy : tuple
-        For each bin the number of cases, their mean confidence, and the share that was right.
+        Number of cases, mean confidence and accuracy of each bin.
+
+    See Also
+    --------
+    metrics.calibration : Computes it for predicted trees.
+
+    Examples
+    --------
+    >>> tree = tw.DepTree(["Mary", "sleeps"], [2, 0], misc=["Confidence=0.9", "Confidence=0.8"])
+    >>> tw.metrics.calibration([tree], [tree]).counts
+    (0, 0, 0, 0, 0, 0, 0, 0, 1, 1)
     """
 
     error: float
@@ -33,7 +43,7 @@ class Reliability:
 
 
 def reliability(confidence: npt.NDArray[np.float64], is_right: npt.NDArray[np.bool_]) -> Reliability:
-    """Compare how sure predictions were with how often they were right."""
+    """Compare the confidence of predictions with their accuracy."""
     bins = np.minimum((confidence * N_BINS).astype(np.int64), N_BINS - 1)
     counts = np.bincount(bins, minlength=N_BINS)
     safe = np.maximum(counts, 1)
@@ -46,12 +56,27 @@ def reliability(confidence: npt.NDArray[np.float64], is_right: npt.NDArray[np.bo
 
 
 def calibration(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> Reliability:
-    """Compare the confidence of predicted heads with how often these are right.
+    """Compare the confidence of predicted heads with their accuracy.
 
     Parameters
     ----------
     gold, predicted : sequence of DepTree
-        The same sentences; in MISC, predicted words have their probability as ``Confidence=0.9731``.
+        The same sentences; the MISC of predicted words contains their probability as ``Confidence=0.9731``.
+
+    Returns
+    -------
+    Reliability
+        Confidence and accuracy by bin, and the expected calibration error.
+
+    See Also
+    --------
+    metrics.attachment : Scores of the heads.
+
+    Examples
+    --------
+    >>> tree = tw.DepTree(["Mary", "sleeps"], [2, 0], misc=["Confidence=0.9", "Confidence=0.8"])
+    >>> round(tw.metrics.calibration([tree], [tree]).error, 2)
+    0.15
     """
     confidence: list[float] = []
     is_right: list[bool] = []
@@ -64,12 +89,12 @@ def calibration(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> Reliab
 
 
 def has_confidence(trees: Sequence[DepTree]) -> bool:
-    """Tell whether words have a confidence."""
+    """Return whether any word has a confidence in MISC."""
     return any(CONFIDENCE in field for tree in trees for field in tree.misc)
 
 
 def read_confidence(tree: DepTree, number: int = 1) -> list[float]:
-    """Return the confidence in the arc of each word of a sentence, whose number is for error messages."""
+    """Return the confidence of each word's arc; `number` is that of the sentence, for error messages."""
     return [_confidence(field, number) for field in tree.misc]
 
 

@@ -1,14 +1,14 @@
 """Scores from raw text, as the CoNLL 2018 shared task computes them.
 
 Zeman et al. (2018), CoNLL 2018 Shared Task: Multilingual Parsing from Raw Text to Universal Dependencies.
-Gold and predicted sentences are two analyses of one text. A token is a span of the characters of that text,
-white space left out, and two tokens are the same if their spans are. A word that is a token is aligned by its
-span. The words of multiword tokens have no spans of their own: where one of the analyses has a multiword
-token, the words of both are aligned by a longest common subsequence of their forms. Tags, lemmas, heads and
-relations are compared over aligned words.
+Gold and predicted sentences are two analyses of one text. A token is a span of the characters of that text
+without whitespace, and two tokens are the same if their spans are. A word that is a token is aligned by its
+span. The words of multiword tokens have no spans: if either analysis has a multiword token, the words of both
+are aligned by a longest common subsequence of their forms. Tags, lemmas, heads and relations are compared for
+aligned words.
 
-All figures equal those of the official script, conll18_ud_eval.py (version 1.2), also where it decides
-between several alignments that are equally good.
+All scores equal those of the official script, conll18_ud_eval.py (version 1.2), including its choice among
+equally good alignments.
 """
 
 import os
@@ -22,6 +22,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from treewright._naming import setting
 from treewright.data.conllu import CONLLU, declared_layout, read_conllu
 from treewright.data.deptree import RANGE_ID, UNKNOWN_HEAD, DepTree, check_trees
 from treewright.data.files import Source
@@ -46,9 +47,9 @@ SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 """The characters of Unicode category Zs."""
 
 ROOT, UNALIGNED = -1, -2
-"""In place of the index of a head: there is none, or it is aligned with no gold word."""
+"""Used instead of the index of a head: no head, or one that is not aligned with a gold word."""
 N_SHOWN = 20
-"""Characters shown where two texts differ."""
+"""Number of characters to show where two texts differ."""
 
 LABELS = {
     "tokens": "Tokens",
@@ -74,22 +75,36 @@ Words = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class AlignedScore:
-    """How well one thing is predicted where the tokens may differ."""
+    """Precision, recall and F1 of one metric of the CoNLL 2018 shared task.
+
+    See Also
+    --------
+    metrics.conll2018 : Computes the scores.
+
+    Examples
+    --------
+    >>> score = tw.metrics.AlignedScore(n_gold=10, n_predicted=8, n_correct=6)
+    >>> score.precision, score.recall
+    (75.0, 60.0)
+    """
 
     n_gold: int
+    """Number of gold items."""
     n_predicted: int
+    """Number of predicted items."""
     n_correct: int
+    """Number of correct items."""
     n_aligned: int | None = None
-    """Gold words that count and are aligned; None for tokens, sentences and words."""
+    """Number of scored gold words that are aligned; None for tokens, sentences and words."""
 
     @property
     def precision(self) -> float:
-        """Percent of the predicted that are right."""
+        """Percentage of the predicted items that are correct."""
         return _percent(self.n_correct, self.n_predicted)
 
     @property
     def recall(self) -> float:
-        """Percent of the gold that are found."""
+        """Percentage of the gold items that are predicted correctly."""
         return _percent(self.n_correct, self.n_gold)
 
     @property
@@ -99,36 +114,46 @@ class AlignedScore:
 
     @property
     def aligned_accuracy(self) -> float | None:
-        """Percent of the aligned that are right; None for tokens, sentences and words."""
+        """Percentage of the aligned words that are correct; None for tokens, sentences and words."""
         return None if self.n_aligned is None else _percent(self.n_correct, self.n_aligned)
 
 
 @dataclass(frozen=True)
 class Conll2018Scores:
-    """The scores of the CoNLL 2018 shared task; ``str`` gives the table of the official script.
+    """The scores of the CoNLL 2018 shared task; ``print`` shows the table of the official script.
 
     Attributes
     ----------
     tokens, sentences : AlignedScore
         Spans of characters.
     words : AlignedScore
-        Words that are aligned.
+        Aligned words.
     upos, xpos : AlignedScore
-        Words with the right part of speech.
+        Words with the correct part of speech.
     ufeats : AlignedScore
-        Words with the right universal features; others do not count.
+        Words with the correct universal features; other features are ignored.
     all_tags : AlignedScore
-        Words with the right UPOS, XPOS and universal features.
+        Words with the correct UPOS, XPOS and universal features.
     lemmas : AlignedScore
-        Words with the right lemma; any is right where gold has ``_``.
+        Words with the correct lemma; any lemma is correct if the gold lemma is ``_``.
     uas, las : AlignedScore
-        Words with the right head, and with the right head and universal relation.
+        Words with the correct head, and with the correct head and universal relation.
     clas : AlignedScore
-        As `las`, of content words: those whose relation is neither functional nor ``punct``.
+        As `las`, for content words: those whose relation is neither functional nor ``punct``.
     mlas : AlignedScore
-        As `clas`, with the right UPOS, universal features and function words.
+        As `clas`, with the correct UPOS, universal features and function words.
     blex : AlignedScore
-        As `clas`, with the right lemma.
+        As `clas`, with the correct lemma.
+
+    See Also
+    --------
+    metrics.conll2018 : Computes the scores.
+
+    Examples
+    --------
+    >>> tree = tw.DepTree(["Mary", "sleeps"], [2, 0], ["nsubj", "root"])
+    >>> tw.metrics.conll2018([tree], [tree]).las.f1
+    100.0
     """
 
     tokens: AlignedScore
@@ -161,17 +186,17 @@ class Conll2018Scores:
 
 
 class _Analysis(NamedTuple):
-    """The sentences of one text, as columns over all their words."""
+    """The sentences of one text as columns of all words."""
 
     characters: str
     sentences: list[Interval]
     tokens: list[Interval]
     starts: list[int]
-    """Of each word; in a multiword token, that of the token. One more stands behind the last word."""
+    """The span of each word, or of its multiword token; one more entry follows the last word."""
     ends: list[int]
     in_multiword: list[bool]
     forms: list[str]
-    """In lower case."""
+    """Forms in lower case."""
     heads: Words
     """The index of each word's head in these columns, or ROOT."""
     upos: list[str]
@@ -184,20 +209,31 @@ class _Analysis(NamedTuple):
 def conll2018(
     gold: Sequence[DepTree] | Source, predicted: Sequence[DepTree] | Source, *, multiple_roots: bool = False
 ) -> Conll2018Scores:
-    """Score an analysis of raw text: its tokens, sentences, words, tags, lemmas and trees.
+    """Score an analysis of raw text as in the CoNLL 2018 shared task.
+
+    The scores cover tokens, sentences, words, tags, lemmas and trees.
 
     Parameters
     ----------
-    gold, predicted : sequence of DepTree, or a file in CoNLL-U
-        Sentences of the same text. Tokens and sentences may differ, characters other than white space may
-        not. Multiword tokens are read from `DepTree.extra_lines`; empty nodes are left out.
+    gold, predicted : sequence of DepTree, or a CoNLL-U file
+        Sentences of the same text. Tokens and sentences may differ; characters other than whitespace may not.
+        Multiword tokens are read from `DepTree.extra_lines`; empty nodes are ignored.
     multiple_roots : bool
-        Whether a sentence may have several roots. The shared task refuses it.
+        Whether a sentence may have several roots. The shared task does not allow it.
+
+    Returns
+    -------
+    Conll2018Scores
+        The scores.
 
     Raises
     ------
     InputError
-        Where the characters differ, or a sentence is not one tree.
+        If the characters differ, or a sentence is not a tree.
+
+    See Also
+    --------
+    metrics.attachment : Scores of sentences with the same words.
 
     Examples
     --------
@@ -214,18 +250,18 @@ def conll2018(
 
 
 def _percent(part: int, whole: int) -> float:
-    """Return a percentage, rounded as the script rounds: the share first."""
+    """Return a percentage, with the rounding of the official script: the fraction is computed first."""
     return 100 * (part / whole) if whole else 0.0
 
 
 def _analyse(source: Sequence[DepTree] | Source, side: str, multiple_roots: bool) -> _Analysis:
-    """Put the words of all sentences behind each other, and place them in the text."""
+    """Concatenate the words of all sentences, and find their spans in the text."""
     trees: Sequence[DepTree]
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         trees = read_conllu(cast(Source, source))
     else:
         check_trees(source)
-        trees = source
+        trees = cast(Sequence[DepTree], source)
     parts: list[str] = []
     sentences: list[Interval] = []
     tokens: list[Interval] = []
@@ -252,7 +288,7 @@ def _analyse(source: Sequence[DepTree] | Source, side: str, multiple_roots: bool
             end = place + len(form)
             parts.append(form)
             tokens.append((place, end))
-            # A word that is a token is compared without its white space, one in a multiword token with it.
+            # A word that is a token is compared without its whitespace, one in a multiword token with it.
             forms += [form.lower()] if word not in multiword else map(str.lower, tree.words[word:after])
             in_multiword += [word in multiword] * (after - word)
             starts += [place] * (after - word)
@@ -278,19 +314,21 @@ def _analyse(source: Sequence[DepTree] | Source, side: str, multiple_roots: bool
 
 
 def _check_tree(tree: DepTree, where: str, multiple_roots: bool) -> None:
-    """Check that a sentence has words, and each of them a head or, one of them, none."""
+    """Check that a sentence has words, heads and, unless `multiple_roots`, exactly one root."""
     if not len(tree):
         raise InputError(f"{where} has no words; expected at least one")
     if (tree.heads == UNKNOWN_HEAD).any():
-        raise InputError(f"{where}, word {int(tree.heads.argmin()) + 1} has no head; expected one")
+        raise InputError(
+            f"{where}, word {int(tree.heads.argmin()) + 1} has no head; expected a head for every word"
+        )
     if tree.n_roots > 1 and not multiple_roots:
         named = ", ".join(str(word + 1) for word in np.flatnonzero(tree.heads == 0)[:8])
         found = f"{where} has {tree.n_roots} roots (words {named})"
-        raise InputError(f"{found}; expected one, unless several roots are allowed")
+        raise InputError(f"{found}; expected one, or {setting('multiple_roots', True)}")
 
 
 def _multiword_tokens(tree: DepTree, form_column: int, where: str) -> dict[int, tuple[int, str]]:
-    """Map the first word of each multiword token to the word after its last, and to its form."""
+    """Map the first word of each multiword token to its end and its form."""
     found: dict[int, tuple[int, str]] = {}
     free = 0
     for extra in tree.extra_lines:
@@ -324,18 +362,18 @@ def _universal_relation(relation: str) -> str:
 
 
 def _check_characters(gold: _Analysis, predicted: _Analysis) -> None:
-    """Check that the two texts are one but for white space."""
+    """Check that the two texts are equal except for whitespace."""
     if gold.characters == predicted.characters:
         return
     pairs = enumerate(zip(gold.characters, predicted.characters, strict=False))
     shorter = min(len(gold.characters), len(predicted.characters))
     place = next((at for at, (one, other) in pairs if one != other), shorter)
     found = f"gold {_describe_place(gold, place)}, predicted {_describe_place(predicted, place)}"
-    raise InputError(f"the texts differ: {found}; expected the same characters except white space")
+    raise InputError(f"the texts differ: {found}; expected the same characters except whitespace")
 
 
 def _describe_place(analysis: _Analysis, place: int) -> str:
-    """Say what stands at a place of a text, and in which sentence and token."""
+    """Describe a position of a text: the characters, sentence and token."""
     if not analysis.sentences:
         return "is empty"
     if place == len(analysis.characters):
@@ -348,7 +386,7 @@ def _describe_place(analysis: _Analysis, place: int) -> str:
 
 
 def _align(gold: _Analysis, predicted: _Analysis) -> list[tuple[int, int]]:
-    """Return the pairs of aligned words, gold and predicted, in the order of the text."""
+    """Return the pairs of aligned gold and predicted words, in text order."""
     pairs: list[tuple[int, int]] = []
     n_gold, n_predicted = len(gold.heads), len(predicted.heads)
     g = p = 0
@@ -371,11 +409,11 @@ def _align(gold: _Analysis, predicted: _Analysis) -> list[tuple[int, int]]:
 def _multiword_region(
     gold: _Analysis, predicted: _Analysis, g: int, p: int
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the first words, gold and predicted, of a region that is aligned by forms, and those after it.
+    """Return the start and end, gold and predicted, of a region that is aligned by forms.
 
-    It begins at `g` and `p`, one of which is in a multiword token, and grows until no multiword token of
-    either side reaches over its end. Words are taken in the order of the text, gold first, so that one which
-    reaches over the end is in the region if it begins before another word that is.
+    It starts at `g` and `p`, one of which is in a multiword token, and is extended until no multiword token
+    of either side crosses its end. Words are added in text order, gold first, so a word that crosses the end
+    belongs to the region if it starts before another word of the region.
     """
     end = gold.ends[g] if gold.in_multiword[g] else predicted.ends[p]
     if gold.in_multiword[g] and not predicted.in_multiword[p]:
@@ -396,15 +434,15 @@ def _multiword_region(
 
 
 def _is_within(side: _Analysis, word: int, end: int) -> bool:
-    """Tell whether a word belongs to a region up to `end`: one in a multiword token if it begins there."""
+    """Return whether a word belongs to a region up to `end`; in a multiword token, its start decides."""
     return side.starts[word] < end if side.in_multiword[word] else side.ends[word] <= end
 
 
 def _align_forms(gold: list[str], predicted: list[str]) -> list[tuple[int, int]]:
-    """Return a longest common subsequence, as pairs of positions.
+    """Return a longest common subsequence as pairs of positions.
 
-    Of several, it is the one found by pairing equal forms as soon as they meet, and passing over a gold form
-    rather than a predicted one where nothing is lost.
+    Among several, it is the one that pairs equal forms as early as possible, and otherwise skips a gold form
+    rather than a predicted one if both are optimal.
     """
     pairs = []
     i = j = 0
@@ -424,10 +462,10 @@ def _align_forms(gold: list[str], predicted: list[str]) -> list[tuple[int, int]]
 
 
 def _passable_forms(gold: list[str], predicted: list[str]) -> npt.NDArray[np.uint8]:
-    """Tell whether gold form `i` can be passed over when predicted form `j` is next, and nothing is lost.
+    """Return whether gold form `i` can be skipped before predicted form `j` without loss.
 
-    That is so if a longest common subsequence of what is left on both sides does without it. Answers are bits
-    (of `numpy.packbits`), because multiword tokens that overlap all through a file make one region of it.
+    That is so if a longest common subsequence of the remaining forms does not use it. The answers are bits
+    (of `numpy.packbits`), since overlapping multiword tokens may make one region of a whole file.
     """
     codes = {form: code for code, form in enumerate({*gold, *predicted})}
     places = np.array([codes[form] for form in predicted])
@@ -444,7 +482,7 @@ def _passable_forms(gold: list[str], predicted: list[str]) -> npt.NDArray[np.uin
 
 
 def _score(gold: _Analysis, predicted: _Analysis, pairs: list[tuple[int, int]]) -> Conll2018Scores:
-    """Count the aligned words that are right, of all words and of content words."""
+    """Count the correct words among all aligned words and among aligned content words."""
     g, p = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     upos = _equal(gold.upos, predicted.upos, pairs)
     xpos = _equal(gold.xpos, predicted.xpos, pairs)
@@ -485,7 +523,7 @@ def _score_intervals(gold: list[Interval], predicted: list[Interval]) -> Aligned
 
 
 def _equal(gold: list[str], predicted: list[str], pairs: list[tuple[int, int]]) -> Marks:
-    """Tell for each aligned pair whether a column has the same value on both sides."""
+    """Return, for each aligned pair, whether both words have the same value."""
     return np.array([gold[g] == predicted[p] for g, p in pairs], dtype=np.bool_)
 
 
@@ -494,7 +532,7 @@ def _is_in(values: list[str], members: Set[str]) -> Marks:
 
 
 def _heads_in_gold(predicted: _Analysis, g: Words, p: Words) -> Words:
-    """Return for each aligned pair the gold word that the predicted head is aligned with."""
+    """Return, for each aligned pair, the gold word that is aligned with the predicted head."""
     counterpart = np.full(len(predicted.heads) + 1, UNALIGNED, dtype=np.int64)
     counterpart[p] = g
     counterpart[ROOT] = ROOT
@@ -503,9 +541,9 @@ def _heads_in_gold(predicted: _Analysis, g: Words, p: Words) -> Words:
 
 
 def _function_words(gold: _Analysis, predicted: _Analysis, g: Words, p: Words, right: Marks) -> Marks:
-    """Tell for each aligned pair whether the two words have the same function words below them.
+    """Return, for each aligned pair, whether both words have the same function words as children.
 
-    `right` tells which aligned words have the right head, relation, UPOS and universal features.
+    `right` marks the aligned words with the correct head, relation, UPOS and universal features.
     """
     is_function = _is_in(gold.relations, FUNCTION_RELATIONS)
     is_predicted_function = _is_in(predicted.relations, FUNCTION_RELATIONS)
@@ -517,7 +555,7 @@ def _function_words(gold: _Analysis, predicted: _Analysis, g: Words, p: Words, r
 
 
 def _count_heads(analysis: _Analysis, words: Words) -> Words:
-    """Count for each word of an analysis how many of `words` it is the head of."""
+    """Return, for each word of an analysis, the number of `words` that it is the head of."""
     heads = analysis.heads[words]
     counts: Words = np.bincount(heads[heads != ROOT], minlength=len(analysis.heads))
     return counts

@@ -1,9 +1,9 @@
-"""PARSEVAL: labelled brackets, counted exactly as evalb does with COLLINS.prm.
+"""PARSEVAL scores of labelled brackets, exactly as evalb computes them with COLLINS.prm.
 
-The parameters of that file: words under the tags -NONE- , : `` '' . are deleted, and so are brackets
-left without words; brackets labelled TOP are deleted; labels are cut at the first ``-`` or ``=``; ADVP
-and PRT are the same label; the length of a sentence counts all words but traces. A sentence whose words
-then differ is an error, one whose prediction has no words is skipped; neither enters the totals.
+That parameter file deletes words with the tags -NONE- , : `` '' . and brackets that are then empty, and
+brackets labelled TOP. Labels are cut at the first ``-`` or ``=``, and ADVP and PRT are the same label. The
+length of a sentence counts all words except traces. A sentence whose remaining words differ is an error, and
+one whose prediction has no words is skipped; neither is part of the totals.
 """
 
 from collections import Counter
@@ -40,24 +40,34 @@ METRICS = {
 
 @dataclass(frozen=True)
 class ParsevalScore:
-    """PARSEVAL scores, in percent unless said otherwise.
+    """PARSEVAL scores, in percent unless stated otherwise.
 
     Attributes
     ----------
     precision, recall, f1 : float
-        Of labelled brackets.
+        Scores of labelled brackets.
     exact : float
-        Sentences all of whose brackets are right ("complete match").
+        Sentences with all brackets correct ("complete match").
     tagging : float
-        Words with the right tag.
+        Words with the correct tag.
     crossing : float
-        Predicted brackets a sentence that cross a gold one (a number, not percent).
+        Average number of predicted brackets per sentence that cross a gold bracket (not percent).
     no_crossing, two_crossing : float
-        Sentences with no and with at most two of these.
+        Sentences with no crossing brackets, and with at most two.
     n_sentences, n_errors, n_skipped : int
-        Sentences scored, and left out because their words differ or because nothing was predicted.
+        Number of sentences scored, with different words, and without a prediction.
     n_gold, n_predicted, n_matched : int
-        Brackets.
+        Number of brackets.
+
+    See Also
+    --------
+    metrics.parseval : Computes the scores.
+
+    Examples
+    --------
+    >>> tree = tw.ConstTree.parse("(S (NP (N Mary)) (VP (V sleeps)))")
+    >>> tw.metrics.parseval([tree], [tree]).n_matched
+    3
     """
 
     precision: float
@@ -79,15 +89,34 @@ class ParsevalScore:
 def parseval(
     gold: Sequence[ConstTree], predicted: Sequence[ConstTree | None], *, max_length: int | None = None
 ) -> ParsevalScore:
-    """Score predicted constituents.
+    """Compute PARSEVAL scores of predicted constituents, as evalb does.
 
     Parameters
     ----------
     gold : sequence of ConstTree
+        Gold trees.
     predicted : sequence of ConstTree or None
-        One tree for each gold tree, over the same words; None where there is no prediction.
+        One tree for each gold tree, with the same words; None if there is no prediction.
     max_length : int, optional
-        Score only sentences of up to so many words, traces not counted.
+        Maximum number of words of a scored sentence, not counting traces.
+
+    Returns
+    -------
+    ParsevalScore
+        The scores.
+
+    See Also
+    --------
+    metrics.attachment : Scores of dependency trees.
+    metrics.significance : Tests whether two predictions differ.
+
+    Examples
+    --------
+    >>> gold = tw.ConstTree.parse("(S (NP (N Mary)) (VP (V sees) (NP (N him))))")
+    >>> predicted = tw.ConstTree.parse("(S (NP (N Mary)) (VP (V sees)) (NP (N him)))")
+    >>> score = tw.metrics.parseval([gold], [predicted])
+    >>> score.precision, score.recall
+    (75.0, 75.0)
     """
     totals = sentence_counts(gold, predicted, max_length=max_length).sum(axis=0)
     count = dict(zip(COUNTS, totals.tolist(), strict=True))
@@ -106,12 +135,12 @@ def parseval(
 def sentence_counts(
     gold: Sequence[ConstTree], predicted: Sequence[ConstTree | None], *, max_length: int | None = None
 ) -> npt.NDArray[np.float64]:
-    """Count per sentence what the scores are made of; one row a sentence, columns as in COUNTS.
+    """Return the counts of each sentence, one row per sentence, with the columns COUNTS.
 
-    Sentences that are too long give a row of zeros.
+    The row of a sentence that is too long is zero.
     """
     if len(gold) != len(predicted):
-        raise InputError(f"{len(gold)} gold trees but {len(predicted)} predicted; expected as many")
+        raise InputError(f"{len(gold)} gold trees but {len(predicted)} predicted; expected the same number")
     if max_length is not None and max_length < 1:
         raise InputError(f"max_length is {max_length!r}; expected a positive number or None")
     counts = np.zeros((len(gold), len(COUNTS)))
@@ -122,12 +151,12 @@ def sentence_counts(
 
 
 def sentence_length(tree: ConstTree) -> int:
-    """Count the words of a tree, punctuation included, traces not."""
+    """Return the number of words of a tree, including punctuation, without traces."""
     return sum(tag != TRACE for tag in tree.tags())
 
 
 class _Brackets(NamedTuple):
-    """What evalb sees of a tree."""
+    """The words, tags and brackets of a tree that evalb scores."""
 
     words: list[str]
     tags: list[str]
@@ -135,7 +164,7 @@ class _Brackets(NamedTuple):
 
 
 def _count_sentence(gold: ConstTree, predicted: ConstTree | None) -> tuple[float, ...]:
-    """Count one sentence, in the order of COUNTS."""
+    """Return the counts of one sentence, in the order of COUNTS."""
     right = _brackets(gold)
     guess = _brackets(predicted) if predicted is not None else _Brackets([], [], [])
     if not guess.words:
@@ -157,7 +186,7 @@ def _row(*, errors: int = 0, skipped: int = 0) -> tuple[float, ...]:
 
 
 def _brackets(tree: ConstTree) -> _Brackets:
-    """Take the words, tags and brackets of a tree that remain after deletion."""
+    """Return the words, tags and brackets that remain after evalb's deletions."""
     kept = tree.without_tags(DELETED)
     if kept is None:
         return _Brackets([], [], [])
@@ -168,7 +197,7 @@ def _brackets(tree: ConstTree) -> _Brackets:
 
 
 def _bracket_label(label: str) -> str:
-    """Cut a label as evalb does: at the very first ``-`` or ``=``."""
+    """Cut a label at the first ``-`` or ``=``, as evalb does."""
     label = label.partition("-")[0].partition("=")[0]
     return SAME_LABEL.get(label, label)
 

@@ -1,4 +1,4 @@
-"""Scores as ratios of summed counts, so that any set of sentences can be scored by adding up."""
+"""Scores as ratios of counts, which can be summed over any set of sentences."""
 
 from typing import NamedTuple
 
@@ -7,14 +7,14 @@ import numpy.typing as npt
 
 
 class Ratio(NamedTuple):
-    """A score in percent: `times` one count, over the sum of others."""
+    """A score in percent: `times` a count, divided by the sum of others."""
 
     part: str
     wholes: tuple[str, ...]
     times: int = 1
 
     def score(self, names: tuple[str, ...], totals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Score `totals`, whose last axis is named by `names`; 0 where there is nothing to divide by."""
+        """Return the score of `totals`, whose last axis has these `names`; 0 if the denominator is 0."""
         part = self.times * totals[..., names.index(self.part)]
         whole = np.sum([totals[..., names.index(name)] for name in self.wholes], axis=0)
         share: npt.NDArray[np.float64] = np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)
@@ -22,5 +22,5 @@ class Ratio(NamedTuple):
 
 
 def percent(part: float, whole: float) -> float:
-    """Return 100 part / whole, and 0 where there is nothing."""
+    """Return 100 part / whole; 0 if `whole` is 0."""
     return 100.0 * part / whole if whole else 0.0

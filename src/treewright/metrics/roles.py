@@ -1,9 +1,9 @@
-"""Semantic roles, scored as srl-eval.pl of the CoNLL-2005 shared task does.
+"""Scores of semantic roles, as computed by srl-eval.pl of the CoNLL-2005 shared task.
 
 Carreras and Marquez (2005), Introduction to the CoNLL-2005 Shared Task. Propositions are matched by the
-position of their predicate; an argument is right if its label and all its words are. ``C-X`` continues
-the last ``X`` before it, and both are one argument in pieces; without such an ``X`` it is an ``X`` itself.
-The predicate's own ``V`` is scored apart. Lemmas and senses of predicates do not count.
+position of their predicate. An argument is correct if its label and all its words are. ``C-X`` continues the
+last ``X`` before it, and both are one discontinuous argument; without such an ``X``, it is an ``X`` itself.
+The ``V`` of a predicate is scored separately. Lemmas and senses of predicates are ignored.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ Pieces = tuple[tuple[int, int], ...]
 
 
 class _Argument(NamedTuple):
-    """A label and the stretches of words that it covers together."""
+    """An argument: a label and its spans of words."""
 
     label: str
     pieces: Pieces
@@ -48,30 +48,44 @@ class _Argument(NamedTuple):
 
 @dataclass(frozen=True)
 class RoleScore:
-    """How well one kind of thing is predicted: a label, bare spans, or predicates."""
+    """Precision, recall and F1 of one label, of unlabelled spans, or of predicates.
+
+    See Also
+    --------
+    metrics.roles : Computes the scores.
+
+    Examples
+    --------
+    >>> score = tw.metrics.RoleScore(n_gold=10, n_predicted=8, n_right=6)
+    >>> score.precision, score.n_missed
+    (75.0, 4)
+    """
 
     n_gold: int
+    """Number of gold items."""
     n_predicted: int
+    """Number of predicted items."""
     n_right: int
+    """Number of correct items."""
 
     @property
     def n_excess(self) -> int:
-        """Predicted and not in gold."""
+        """Number of predicted items that are not in gold."""
         return self.n_predicted - self.n_right
 
     @property
     def n_missed(self) -> int:
-        """In gold and not predicted."""
+        """Number of gold items that are not predicted."""
         return self.n_gold - self.n_right
 
     @property
     def precision(self) -> float:
-        """Percent of the predicted that are right."""
+        """Percentage of the predicted items that are correct."""
         return percent(self.n_right, self.n_predicted)
 
     @property
     def recall(self) -> float:
-        """Percent of the gold that are found."""
+        """Percentage of the gold items that are predicted correctly."""
         return percent(self.n_right, self.n_gold)
 
     @property
@@ -86,28 +100,38 @@ class RoleScore:
 
 @dataclass(frozen=True)
 class RoleScores:
-    """Scores of semantic roles, in percent unless said otherwise; ``str`` gives srl-eval.pl's table.
+    """Scores of semantic roles, in percent unless stated otherwise; ``print`` shows srl-eval.pl's table.
 
     Attributes
     ----------
     precision, recall, f1 : float
-        Of labelled arguments, ``V`` left out.
+        Scores of labelled arguments, without ``V``.
     perfect : float
-        Gold propositions of which no argument is missed and none in excess.
+        Gold propositions with all arguments correct and none in excess.
     classification : float
-        Identified arguments with the right label.
+        Identified arguments with the correct label.
     identification : RoleScore
-        Of the spans of arguments, whatever their label; ``V`` is left out on either side.
+        Scores of unlabelled arguments, without ``V``.
     predicates : RoleScore
-        Of the positions of predicates.
+        Scores of the positions of predicates.
     verb : RoleScore
-        Of the ``V`` arguments.
+        Scores of the ``V`` arguments.
     labels : mapping of str to RoleScore
-        Each label but ``V``, in alphabetical order.
+        Scores of each label except ``V``, in alphabetical order.
     n_sentences, n_propositions : int
-        Of gold.
+        Number of gold sentences and propositions.
     n_gold, n_predicted, n_right : int
-        Labelled arguments, ``V`` left out.
+        Number of labelled arguments, without ``V``.
+
+    See Also
+    --------
+    metrics.roles : Computes the scores.
+
+    Examples
+    --------
+    >>> sentences = tw.make_treebank(10).propositions
+    >>> tw.metrics.roles(sentences, sentences).f1
+    100.0
     """
 
     precision: float
@@ -155,15 +179,24 @@ def roles(
 ) -> RoleScores:
     """Score predicted semantic roles.
 
-    The arguments of a predicate that is not predicted are all missed.
+    If a predicate is not predicted, all its arguments are missed.
 
     Parameters
     ----------
     gold, predicted : sequence of PropSentence
-        The same sentences, with as many words each.
+        The same sentences with the same words.
     count_extra : bool
-        Whether the arguments of a predicted predicate that is none in gold are in excess. srl-eval.pl,
-        made for predicates that are given, passes over them: False gives its figures.
+        Whether the arguments of a predicted predicate that is not in gold count as errors. srl-eval.pl, which
+        was made for given predicates, ignores them: False reproduces its figures.
+
+    Returns
+    -------
+    RoleScores
+        The scores.
+
+    See Also
+    --------
+    metrics.significance : Tests whether two predictions differ.
 
     Examples
     --------
@@ -197,7 +230,7 @@ def roles(
 def sentence_counts(
     gold: Sequence[PropSentence], predicted: Sequence[PropSentence], *, count_extra: bool = True
 ) -> npt.NDArray[np.float64]:
-    """Count per sentence what the scores are made of; one row a sentence, columns as in COUNTS."""
+    """Return the counts of each sentence, one row per sentence, with the columns COUNTS."""
     _check_aligned(gold, predicted)
     counts = np.zeros((len(gold), len(COUNTS)))
     for row, right, guess in zip(counts, gold, predicted, strict=True):
@@ -206,7 +239,7 @@ def sentence_counts(
 
 
 def _count_sentence(gold: PropSentence, predicted: PropSentence, count_extra: bool) -> tuple[int, ...]:
-    """Count one sentence, in the order of COUNTS."""
+    """Return the counts of one sentence, in the order of COUNTS."""
     places, guessed_places = _predicates(gold), _predicates(predicted)
     totals = np.zeros(4, dtype=np.int64)
     n_perfect = 0
@@ -222,7 +255,7 @@ def _count_sentence(gold: PropSentence, predicted: PropSentence, count_extra: bo
 def _matched_arguments(
     gold: PropSentence, predicted: PropSentence, count_extra: bool
 ) -> Iterator[tuple[int, list[_Argument], list[_Argument]]]:
-    """Yield each predicate that counts, with its gold and its predicted arguments."""
+    """Yield each scored predicate with its gold and predicted arguments."""
     right = {one.predicate: _join_pieces(one.arguments) for one in gold.propositions}
     guess = {one.predicate: _join_pieces(one.arguments) for one in predicted.propositions}
     for at in {**right, **guess} if count_extra else right:
@@ -230,7 +263,7 @@ def _matched_arguments(
 
 
 def _join_pieces(spans: Sequence[Span]) -> list[_Argument]:
-    """Make arguments of labelled spans: ``C-X`` goes to the last ``X`` that began before it."""
+    """Combine labelled spans into arguments: ``C-X`` joins the last ``X`` that starts before it."""
     arguments: list[_Argument] = []
     last: dict[str, int] = {}
     for label, start, end in sorted(spans, key=lambda span: (span.start, -span.end)):
@@ -263,7 +296,7 @@ def _n_common(left: Sequence[object], right: Sequence[object]) -> int:
 def _label_scores(
     gold: Sequence[PropSentence], predicted: Sequence[PropSentence], count_extra: bool
 ) -> dict[str, RoleScore]:
-    """Score each label, ``V`` among them, in alphabetical order."""
+    """Return the scores of each label, including ``V``, in alphabetical order."""
     n_gold, n_predicted, n_right = Counter[str](), Counter[str](), Counter[str]()
     for right, guess in zip(gold, predicted, strict=True):
         for _, real, guessed in _matched_arguments(right, guess, count_extra):
@@ -276,11 +309,15 @@ def _label_scores(
 
 def _check_aligned(gold: Sequence[PropSentence], predicted: Sequence[PropSentence]) -> None:
     if len(gold) != len(predicted):
-        raise InputError(f"{len(gold)} gold sentences but {len(predicted)} predicted; expected as many")
+        raise InputError(
+            f"{len(gold)} gold sentences but {len(predicted)} predicted; expected the same number"
+        )
     for number, (right, guess) in enumerate(zip(gold, predicted, strict=True), start=1):
         n, n_guessed = len(right.words), len(guess.words)
         if n != n_guessed:
-            raise InputError(f"sentence {number}: {n} gold words but {n_guessed} predicted; expected as many")
+            raise InputError(
+                f"sentence {number}: {n} gold words but {n_guessed} predicted; expected the same number"
+            )
         for place, (word, other) in enumerate(zip(right.words, guess.words, strict=True), start=1):
             if word != other and unescape_word(word) != unescape_word(other):
                 found = f"sentence {number}, word {place}: {quote(word)} in gold but {quote(other)} predicted"

@@ -1,8 +1,9 @@
-"""Whether one system is better than another, or only luckier.
+"""Tests of statistical significance of the difference between two systems.
 
-Yeh (2000), More Accurate Tests for the Statistical Significance of Result Differences: outputs of the
-two systems are exchanged at random, sentence by sentence; how often does that make a difference as large
-as the one observed? The interval of the difference comes from resampling sentences with replacement.
+Approximate randomisation: Yeh (2000), More Accurate Tests for the Statistical Significance of Result
+Differences. The outputs of the two systems are swapped at random, sentence by sentence; the p-value is the
+fraction of swaps with a difference at least as large as the observed one. The confidence interval of the
+difference is a bootstrap interval.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,28 +37,40 @@ Tree = TypeVar("Tree", DepTree, ConstTree, PropSentence)
 ROLE_METRICS = {f"role-{name}": ratio for name, ratio in ROLE_SCORES.items()}
 
 BLOCK_CELLS = 4_000_000
-"""Random numbers drawn at a time."""
+"""Maximum number of random numbers drawn at once."""
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class SignificanceResult:
-    """The outcome of a randomisation test.
+    """Result of an approximate randomisation test.
 
     Attributes
     ----------
     p_value : float
-        Two-sided: the share of random exchanges with a difference at least as large, either way.
+        Two-sided p-value: the fraction of random swaps with a difference at least as large in absolute value.
     difference : float
-        The score of `a` minus the score of `b`, in points.
+        The score of `a` minus the score of `b`, in percentage points.
     interval : tuple of float
-        Bootstrap interval of the difference.
+        Bootstrap confidence interval of the difference.
     confidence : float
-        What the interval covers, 0.95 for 95 percent.
+        Confidence level of the interval, such as 0.95.
     score_a, score_b : float
+        The scores of the two systems.
     metric : str
+        The metric.
     n_sentences, n_shuffles : int
-        The first is of examples, where these are what is exchanged.
+        Number of sentences (or examples, if these are swapped), and of random swaps.
+
+    See Also
+    --------
+    metrics.significance : Runs the test.
+
+    Examples
+    --------
+    >>> trees = tw.make_treebank(20).dependencies
+    >>> tw.metrics.significance(trees, trees, trees, n_shuffles=100).p_value
+    1.0
     """
 
     p_value: float
@@ -83,23 +96,45 @@ def significance(
     punctuation: bool | str = True,
     max_length: int | None = None,
 ) -> SignificanceResult:
-    """Test whether the scores of two systems on the same sentences differ.
+    """Test whether the scores of two systems on the same sentences differ significantly.
 
     Parameters
     ----------
     gold, a, b : sequence of DepTree, of ConstTree or of PropSentence
-        A constituent parse that is missing is None.
+        Gold sentences and the predictions of the two systems; a missing constituency tree is None.
     metric : str
         For dependencies "uas", "las", "las_full" or "complete"; for constituents "f1", "precision",
         "recall", "exact" or another percentage of `ParsevalScore`; for semantic roles "role-f1",
         "role-precision", "role-recall", "role-perfect" or "role-classification".
     n_shuffles : int
-        Random exchanges, and as many bootstrap samples.
+        Number of random swaps, and of bootstrap samples.
     random_state : int
+        Seed of the random number generator.
     confidence : float
-        Of the interval, between 0 and 1.
-    punctuation, max_length
-        As for `attachment` and `parseval`.
+        Confidence level of the interval, between 0 and 1.
+    punctuation : True, "unicode" or "penn"
+        Which punctuation is scored, as for `attachment`.
+    max_length : int, optional
+        Maximum number of words of a sentence, as for `parseval`.
+
+    Returns
+    -------
+    SignificanceResult
+        The p-value, the difference and its confidence interval.
+
+    See Also
+    --------
+    metrics.attachment : Scores of dependency trees.
+    metrics.parseval : Scores of constituency trees.
+    metrics.roles : Scores of semantic roles.
+
+    Examples
+    --------
+    >>> gold = tw.make_treebank(20).dependencies
+    >>> chain = [tree.with_heads(range(len(tree))) for tree in gold]
+    >>> result = tw.metrics.significance(gold, gold, chain, n_shuffles=1000)
+    >>> result.p_value < 0.01
+    True
     """
     check_integer("n_shuffles", n_shuffles, minimum=1)
     check_integer("random_state", random_state)
@@ -133,17 +168,21 @@ def accuracy_significance(
     random_state: int = 0,
     confidence: float = 0.95,
 ) -> SignificanceResult:
-    """Test whether the accuracies of two systems on the same examples differ.
+    """Test whether the accuracies of two systems on the same examples differ significantly.
 
     Parameters
     ----------
     is_right_a, is_right_b : sequence of bool
-        For each example, whether the system was right.
+        Whether each system is correct on each example.
     groups : sequence of int, optional
-        The number, from 0, of what each example belongs to, such as a sentence, where examples depend on each
-        other: all of a group are exchanged together. Without it, each is its own.
-    n_shuffles, random_state, confidence
-        As for `significance`.
+        Group of each example, from 0, such as its sentence, if examples depend on each other. The examples of
+        a group are swapped together (by default, each is its own group).
+    n_shuffles : int
+        Number of random swaps, and of bootstrap samples.
+    random_state : int
+        Seed of the random number generator.
+    confidence : float
+        Confidence level of the interval, between 0 and 1.
     """
     check_integer("n_shuffles", n_shuffles, minimum=1)
     check_integer("random_state", random_state)
@@ -151,17 +190,19 @@ def accuracy_significance(
     right_a, right_b = (np.asarray(each, dtype=np.bool_) for each in (is_right_a, is_right_b))
     n = len(right_a)
     if not n or len(right_b) != n or (groups is not None and len(groups) != n):
-        raise InputError(f"there are {n} and {len(right_b)} examples; expected as many, and at least one")
+        raise InputError(
+            f"the systems have {n} and {len(right_b)} examples; expected the same number, and at least one"
+        )
     numbers = np.arange(n) if groups is None else np.asarray(groups)
     won = np.bincount(numbers, right_a.astype(np.float64) - right_b)
     sizes = np.bincount(numbers)
     won, sizes = won[sizes > 0], sizes[sizes > 0]
     rng = np.random.default_rng(random_state)
-    times = track(range(n_shuffles), "exchanging examples", unit="times")
+    times = track(range(n_shuffles), "swapping examples", unit="shuffles")
     exchanged = np.array([won @ rng.choice((-1.0, 1.0), size=len(won)) for _ in times])
     counts = (
         np.bincount(rng.integers(len(won), size=len(won)), minlength=len(won))
-        for _ in track(range(n_shuffles), "resampling examples", unit="times")
+        for _ in track(range(n_shuffles), "resampling examples", unit="samples")
     )
     resampled = [100 * float(won @ count) / float(sizes @ count) for count in counts]
     low, high = np.quantile(resampled, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
@@ -181,7 +222,7 @@ def accuracy_significance(
 def _count(
     gold: Trees, a: Trees, b: Trees, metric: str, punctuation: bool | str, max_length: int | None
 ) -> tuple[Counts, Counts, Score]:
-    """Count per sentence for both systems, and say how sums of counts become the score."""
+    """Return the counts of each sentence for both systems, and the function from counts to the score."""
     if not gold:
         raise InputError("no sentences were given; expected at least one")
     if metric in ATTACHMENT_METRICS:
@@ -210,17 +251,20 @@ def _parse_or_none(tree: DepTree | ConstTree | PropSentence | None, metric: str)
 def _trees_of(kind: type[Tree], trees: Trees, metric: str) -> list[Tree]:
     checked = [tree for tree in trees if isinstance(tree, kind)]
     if len(checked) != len(trees):
-        raise InputError(f"metric {metric!r} is for {kind.__name__}; found another kind of tree")
+        raise InputError(
+            f"metric {metric!r} is for {kind.__name__}, but the trees are of another kind; "
+            "expected another metric"
+        )
     return checked
 
 
 def _exchanged_differences(
     counts_a: Counts, counts_b: Counts, score: Score, n_shuffles: int, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Return the size of the difference after each random exchange of sentences."""
+    """Return the absolute difference after each random swap of sentences."""
     total = counts_a.sum(axis=0) + counts_b.sum(axis=0)
     differences = []
-    for n_rows in _blocks(n_shuffles, len(counts_a), "exchanging sentences"):
+    for n_rows in _blocks(n_shuffles, len(counts_a), "swapping sentences"):
         exchanged = rng.integers(0, 2, size=(n_rows, len(counts_a)), dtype=np.int8).astype(np.float64)
         mixed = counts_a.sum(axis=0) + exchanged @ (counts_b - counts_a)
         differences.append(np.abs(score(mixed) - score(total - mixed)))
@@ -240,7 +284,7 @@ def _resampled_differences(
 
 
 def _blocks(n_rows: int, n_columns: int, what: str) -> Iterator[int]:
-    """Cut `n_rows` into blocks of at most BLOCK_CELLS cells, and tell how many rows are done."""
+    """Split `n_rows` into blocks of at most BLOCK_CELLS cells, and report the progress."""
     with task(what, total=n_rows, unit="times") as counted:
         for block in counted.slices(n_rows, max(1, BLOCK_CELLS // n_columns)):
             yield block.stop - block.start

@@ -1,4 +1,4 @@
-"""The features that have a weight, and where in the rows they are present."""
+"""The selected features with their weights, and the rows in which they are present."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ from treewright.native.learn.proximal import (
 from treewright.progress import track
 
 MODEL_BYTES, COLUMN_BYTES = 48, 24
-"""What is taken by each weight with what its steps need, and by each column that a feature is made of."""
+"""Bytes per weight with the state of its steps, and per column of a feature."""
 
 
 class ActiveFeatures:
@@ -36,7 +36,7 @@ class ActiveFeatures:
     space : FeatureSpace
     problem : Problem
     memory : Memory
-        Where the samples and the features are held.
+        Accounts for the memory of samples and features.
     """
 
     def __init__(self, space: FeatureSpace, problem: Problem, memory: Memory) -> None:
@@ -56,14 +56,14 @@ class ActiveFeatures:
         self._note()
 
     def _note(self, copies: int = 1) -> None:
-        """Note what the features take, with so many copies of their places."""
+        """Record the memory of the features, with this many copies of their places."""
         design = copies * sum(array.nbytes for array in self._design)
         columns = sum(each.size for each in self._features.values())
         self._memory.hold("features", design + MODEL_BYTES * self._weights.size + COLUMN_BYTES * columns)
 
     @property
     def n_features(self) -> int:
-        """How many features there are, without the intercept."""
+        """Number of features, without the intercept."""
         return len(self._weights) - self._n_intercepts
 
     @property
@@ -73,20 +73,20 @@ class ActiveFeatures:
         return found
 
     def forget_uses(self) -> None:
-        """Let all weights move as far as at the beginning."""
+        """Reset the step sizes of all weights."""
         self._uses[:] = 0
 
     def contains(self, order: int, features: IntArray) -> npt.NDArray[np.bool_]:
-        """Tell which features of an order are here."""
+        """Return which features of an order are selected already."""
         if order not in self._features:
             return np.zeros(len(features), dtype=np.bool_)
         return np.isin(_keys(features), _keys(self._features[order]))
 
     def add(self, features: Mapping[int, IntArray], weights: FloatArray) -> None:
-        """Add features that are not here, an array for each order, with their weights in this sequence."""
+        """Add new features, an array for each order, with their weights in the same sequence."""
         if not features:
             return
-        # Adding places makes a copy of those that are here. Dropping some, later, takes no more than that.
+        # Adding places copies the existing ones. Dropping some later takes no more memory than that.
         self._note(copies=2)
         present = self._space.match(list(features.values()))
         self._renumber(np.arange(len(self._weights)), Design(present.indptr, present.indices))
@@ -103,7 +103,7 @@ class ActiveFeatures:
         self._note()
 
     def drop_zeros(self) -> None:
-        """Remove features without any weight."""
+        """Remove features whose weights are all zero."""
         is_kept = (self._weights != 0).any(axis=1)
         is_kept[: self._n_intercepts] = True
         if is_kept.all():
@@ -139,11 +139,11 @@ class ActiveFeatures:
         self._weights = soft(self._weights + step * gradient, step * threshold)
 
     def refine(self, threshold: float, n_passes: int, rng: np.random.Generator) -> Integers:
-        """Let the weights settle, in passes over the samples one by one; return the violators of the last.
+        """Optimise the weights in passes over the samples one by one; return the violators of the last pass.
 
-        A sample at the margin counts for a part between 0 and 1 in the gradient. It mends itself in that part
-        of the passes, so that those of one pass together weigh what they should; while by the weights at the
-        end of it most of them would violate the margin, by very little, or none would.
+        A sample at the margin has a weight between 0 and 1 in the gradient. It is updated in that share of
+        the passes, so that the violators of one pass together have the right weight. By the weights at the
+        end of a pass, either most of these samples or none of them would violate the margin, by very little.
         """
         n_samples = self._problem.n_samples
         _, worst = self.assess(threshold)
@@ -160,14 +160,14 @@ class ActiveFeatures:
         return worst
 
     def get_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Return all that cannot be found again in the rows."""
+        """Return the arrays that cannot be recomputed from the rows."""
         arrays: dict[str, npt.NDArray[np.generic]] = {"weights": self._weights, "uses": self._uses}
         for order, features in self._features.items():
             arrays[f"features{order}"], arrays[f"columns{order}"] = features, self._columns[order]
         return arrays
 
     def set_arrays(self, arrays: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Take back what `get_arrays` gave."""
+        """Restore the arrays of `get_arrays`."""
         orders = [int(name.removeprefix("features")) for name in arrays if name.startswith("features")]
         self._features = {order: arrays[f"features{order}"].astype(np.int32) for order in orders}
         self._columns = {order: arrays[f"columns{order}"].astype(np.int64) for order in orders}
@@ -192,12 +192,12 @@ class ActiveFeatures:
 
 
 def soft(values: FloatArray, amount: float) -> FloatArray:
-    """Return values that are nearer to zero by an amount, or zero."""
+    """Return values shrunk towards zero by an amount (soft thresholding)."""
     shrunk: FloatArray = np.sign(values) * np.maximum(np.abs(values) - amount, 0)
     return shrunk
 
 
 def _keys(features: IntArray) -> npt.NDArray[np.void]:
-    """Return a value for each feature that can be compared."""
+    """Return a comparable value for each feature."""
     rows = np.ascontiguousarray(features, dtype=np.int32)
     return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()

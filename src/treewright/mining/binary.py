@@ -1,4 +1,4 @@
-"""Rows of zeros and ones, and nothing else."""
+"""Validation of binary matrices."""
 
 from typing import Any
 
@@ -8,17 +8,14 @@ from scipy.sparse import csr_matrix
 
 from treewright.errors import InputError
 
-REMEDY = (
-    "binarise numbers (sklearn.preprocessing.Binarizer, KBinsDiscretizer) "
-    "and one-hot encode categories (OneHotEncoder)"
-)
+REMEDY = "binarise numbers and one-hot encode categories (TableBinarizer)"
 
 
 def as_binary(rows: Any) -> csr_matrix:  # noqa: ANN401
-    """Return a binary matrix by rows, or say which value is neither 0 nor 1.
+    """Return a binary matrix by rows; refuse values other than 0 and 1.
 
-    What is one already is not copied: of a matrix by rows only what its values take as bytes is new, and of
-    one of int8 nothing.
+    Data that are in this form already are not copied: a CSR matrix gets new values of one byte each, unless
+    they are int8.
     """
     if not hasattr(rows, "tocsr"):
         return _dense_as_binary(np.asarray(rows))
@@ -36,7 +33,7 @@ def as_binary(rows: Any) -> csr_matrix:  # noqa: ANN401
 
 
 def _as_type(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return an array of a type; it is copied where it is another, or where code would be compiled anew."""
+    """Return an array of a type; copied if the type differs, or if compiled code would be compiled again."""
     return array.astype(dtype, copy=not array.flags.writeable)
 
 

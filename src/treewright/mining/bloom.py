@@ -16,22 +16,39 @@ SMALLEST = 64
 
 
 class SpectralBloomFilter:
-    """Counts of keys that are never too low, in little memory.
+    """A spectral Bloom filter: approximate counts of keys in little memory, which are never too low.
+
+    Qian & Liu (2015, section 4.2) use it to skip rare features before they are counted exactly.
 
     Parameters
     ----------
     limit : int
-        Where counters stop: the threshold below which keys are of no interest. Up to 3 they take two bits.
+        Value at which counters stop, such as a threshold that keys must exceed. Up to 3, a counter has two
+        bits.
     memory : int
-        Bytes that the counters may take; a power of two is used.
+        Maximum size of the counters in bytes; rounded down to a power of two.
     n_hashes : int
-        Counters of each key.
+        Number of counters per key.
     lines : bool
-        Whether the counters of a key share a line of the processor's cache: faster, and a little less exact.
+        Keep the counters of a key in one cache line of the processor, which is faster and a little less
+        exact.
 
     Attributes
     ----------
     n_counters : int
+        Number of counters.
+
+    See Also
+    --------
+    PolynomialSpace : Uses a filter if `filter_memory` is given.
+
+    Examples
+    --------
+    >>> bloom = tw.SpectralBloomFilter(limit=3, memory=1024)
+    >>> bloom.add([7, 7, 9]).tolist()
+    [0, 1, 0]
+    >>> bloom.estimate([7, 9, 11]).tolist()
+    [2, 1, 0]
     """
 
     def __init__(self, limit: int, memory: int, *, n_hashes: int = N_HASHES, lines: bool = True) -> None:

@@ -1,43 +1,47 @@
 """A classifier by boosted trees under an L1 penalty, for scikit-learn.
 
-Its leaves are conjunctions of features that are present or absent; see `treewright.learn.boosting`.
+Its leaves are conjunctions of features that are present or absent; see `treewright.learn.stagewise`.
 """
 
+import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_feature_names_in
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import _check_feature_names_in, _check_sample_weight
 
 from treewright._typing import FloatArray, Integers
 from treewright._validate import check_integer, check_number
 from treewright.errors import InputError
-from treewright.learn.boosting import BoostedTrees, CsrExamples, TreeRecord
+from treewright.learn.stagewise import StagewiseTrees, TreeStep
 from treewright.learn.trees import ForestField, join_trees, score_rows
 from treewright.mining.binary_estimator import BinaryEstimator
 from treewright.mining.classifier import INTERCEPT, Explanation, Reason
 from treewright.mining.estimator import choose, hold_out
-from treewright.model import ListOf, Value, expect, is_within, saved
-from treewright.native.learn.boosting import DecisionForest, DecisionTree
-from treewright.progress import Task, report, task
-from treewright.scale import map_jobs
+from treewright.model import Array, ListOf, Value, expect, is_within, saved
+from treewright.native.learn.boosting import DecisionForest
+from treewright.progress import report, task
 
-PATIENCE = 5
-"""Penalties without a lower loss on held-out samples after which lower ones are not tried."""
-SMALLEST_SHARE = 1e-4
-"""The lowest penalty that is tried, as a share of the first."""
-AfterTree = Callable[[TreeRecord], None]
+PATIENCE = 30
+"""Early-stopping patience: number of trees without a lower loss on held-out samples."""
+HOPELESS = 1.05
+"""Before the penalty is at its lowest, training stops early only if the held-out loss is this many times the
+lowest one: deep trees, which parity needs, enter late."""
+LOWEST_PENALTY = 0.1
+"""The penalty does not fall below this unless it is set lower."""
+SHARE_FOR_CHOICE = 0.45
+"""Share of `max_seconds` for choosing the number of trees; growing them again on all samples takes longer."""
 
 
 class PenaltyStep(NamedTuple):
-    """A penalty that was tried, the mean loss on other samples, and the leaves that were not zero."""
+    """The penalty of a tree, the log-loss on held-out samples after it, and the non-zero leaves so far."""
 
     penalty: float
     loss: float
@@ -45,30 +49,38 @@ class PenaltyStep(NamedTuple):
 
 
 class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
-    """Classifies by decision trees whose leaves are few, since each pays for its weight.
+    """Boosted decision trees that minimise the log-loss under an L1 penalty of their leaves.
 
-    Trees are added one by one, each to lower the loss of a logistic model and the sum of the absolute values
-    of its leaves times a penalty. The penalty falls until it is that which was asked for. With more than two
-    classes, each has trees of its own, against all others.
+    Trees are added one by one, each a small step. The penalty starts high, so that the first trees have the
+    leaves with the strongest evidence, and falls after each tree. With more than two classes, each has trees
+    of its own, against all others.
 
     Parameters
     ----------
     penalty : float or "auto"
-        The last penalty: the weight of examples by which a leaf must tell classes apart. "auto" takes the
-        best for samples held out.
+        Penalty at which training ends, in samples: a leaf is zero unless its classes differ by more than this
+        weight. "auto" stops at the tree after which the log-loss on held-out samples is lowest.
     max_trees : int
-        Trees of a class at the most.
+        Maximum number of trees per class.
+    learning_rate : float
+        Factor applied to the values of the leaves of each tree.
+    max_leaves : int
+        Maximum number of leaves per tree.
     eta : float
-        The share to which the penalty falls when no tree gains.
+        Factor by which the penalty falls after each tree.
     sample_size : int, optional
-        Samples on which each tree is built, drawn by what they weigh; its leaves are weighed on all. Without
-        it, trees are built on all.
+        Number of samples on which the splits of each tree are chosen, drawn by priority sampling. Leaves get
+        their values from all samples. The default uses all.
     validation_fraction : float
-        The share of samples that is held out to choose the penalty.
+        Share of the samples that is held out to choose the number of trees, with `penalty="auto"`.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, as in scikit-learn.
+    max_seconds : float, optional
+        Time limit of `fit`. The trees grown by then are kept, with a warning.
     n_jobs : int
-        Threads, for classes or, where there are two of these, for samples.
+        Number of threads, at most one per class.
     random_state : int
-        Same seed, same model, whatever `n_jobs`.
+        Seed of the random numbers. Results do not depend on `n_jobs`.
 
     Attributes
     ----------
@@ -76,15 +88,22 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     penalty_ : float
         The last penalty.
     n_trees_ : int
-        Trees with leaves that are not zero, of all classes.
+        Number of trees with non-zero leaves, over all classes.
     n_nonzero_ : int
-        Those leaves.
-    path_ : list of list of TreeRecord
+        Number of non-zero leaves.
+    intercept_ : ndarray of float
+        The log-odds of each class, or of the second of two, before the first tree.
+    path_ : list of list of TreeStep
         How each tree was grown, for each class, or for the second of two.
     steps_ : list of PenaltyStep
-        The penalties that were tried on samples held out.
+        Log-loss on held-out samples after each tree, with `penalty="auto"`.
     forests_ : list of DecisionForest
         The trees of each class, or of the second of two.
+
+    See Also
+    --------
+    ConjunctionClassifier : A linear model of selected conjunctions.
+    TableBinarizer : Turns numbers and categories into binary columns.
 
     Examples
     --------
@@ -100,13 +119,14 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     fields = saved(
         **BinaryEstimator.fields,
         penalty_=Value(float),
+        intercept_=Array("f"),
         steps_=Value(
             encode=lambda steps: [list(step) for step in steps],
             decode=lambda steps: [PenaltyStep(*step) for step in steps],
         ),
         path_=Value(
-            encode=lambda path: [[record.as_list() for record in records] for records in path],
-            decode=lambda path: [[TreeRecord.from_list(record) for record in records] for records in path],
+            encode=lambda path: [[list(step) for step in steps] for steps in path],
+            decode=lambda path: [[TreeStep(*step) for step in steps] for steps in path],
         ),
         forests_=ListOf(ForestField()),
     )
@@ -115,49 +135,103 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         self,
         *,
         penalty: float | str = "auto",
-        max_trees: int = 1000,
-        eta: float = 0.9,
+        max_trees: int = 500,
+        learning_rate: float = 0.15,
+        max_leaves: int = 32,
+        eta: float = 0.96,
         sample_size: int | None = None,
         validation_fraction: float = 0.2,
+        class_weight: Mapping[Any, float] | str | None = None,
+        max_seconds: float | None = None,
         n_jobs: int = 1,
         random_state: int = 0,
     ) -> None:
         self.penalty = penalty
         self.max_trees = max_trees
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
         self.eta = eta
         self.sample_size = sample_size
         self.validation_fraction = validation_fraction
+        self.class_weight = class_weight
+        self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: ANN401
         """Grow trees.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix, (n_samples, n_features)
-            Of zeros and ones.
+            Binary samples.
         y : array, (n_samples,)
             Labels of any kind.
+        sample_weight : array of float, (n_samples,), optional
+            Weights of the samples.
         """
+        start = time.perf_counter()
         self._check_parameters()
-        rows, _, labels = self._check_samples(X, y)
+        rows, labels, weights = self._weigh(X, y, sample_weight)
         self.steps_: list[PenaltyStep] = []
-        with task("choosing the penalty", unit="trees") as counted:
-            self.penalty_ = self._choose_penalty(rows, labels, _counting(counted))
-        ensembles = self._ensembles(rows, labels)
-        with task("growing trees", unit="trees") as counted:
-            after_tree = _counting(counted)
-            is_done = map_jobs(
-                lambda each: self._grow(each, self.penalty_, after_tree), ensembles, n_jobs=self.n_jobs
+        n_trees, first = self.max_trees, _first_penalty(weights)
+        if self.penalty == "auto":
+            with task("choosing the number of trees", unit="trees") as counted:
+                deadline = self._deadline(start, SHARE_FOR_CHOICE)
+                n_trees, scale = self._choose_trees(rows, labels, weights, deadline, counted.advance)
+            first, lowest = first * np.sqrt(scale), LOWEST_PENALTY * scale
+        else:
+            lowest = float(self.penalty)
+        ensemble = self._ensemble(rows, labels, weights, first=max(first, lowest), lowest=lowest)
+        deadline = self._deadline(start)
+        with task("growing trees", total=n_trees, unit="trees") as counted:
+
+            def after_round(ensemble: StagewiseTrees) -> bool:
+                counted.advance()
+                for steps in ensemble.steps:
+                    report(str(steps[-1]), steps[-1])
+                return time.perf_counter() < deadline
+
+            is_converged = ensemble.grow_to(n_trees, after_round)
+        n_grown = ensemble.n_rounds
+        if n_grown < n_trees and not is_converged:
+            found = (
+                f"max_seconds={self.max_seconds:g} was reached after {n_grown} of {n_trees} trees per class"
             )
-        if self.penalty != "auto" and not all(is_done):
-            found = f"{self.max_trees} trees are not enough for a penalty of {self.penalty_:g}"
-            warnings.warn(f"{found}; a larger max_trees is", ConvergenceWarning, stacklevel=2)
-        self.forests_ = [join_trees(each.trees) for each in ensembles]
-        self.path_ = [each.records for each in ensembles]
+            warnings.warn(f"{found}; these are kept", ConvergenceWarning, stacklevel=2)
+        elif self.penalty != "auto" and not is_converged:
+            found = f"{self.max_trees} trees are not enough for a penalty of {lowest:g}"
+            warnings.warn(f"{found}; increase max_trees", ConvergenceWarning, stacklevel=2)
+        self.penalty_ = ensemble.penalty
+        self.intercept_ = ensemble.intercepts
+        self.forests_ = [join_trees(trees) for trees in ensemble.trees]
+        self.path_ = ensemble.steps
         self._count()
         return self
+
+    def _weigh(
+        self,
+        X: Any,  # noqa: ANN401
+        y: Any,  # noqa: ANN401
+        sample_weight: Any,  # noqa: ANN401
+    ) -> tuple[csr_matrix, Integers, FloatArray]:
+        """Return the samples with positive weight, their class numbers, and their weights."""
+        rows, y, labels = self._check_samples(X, y)
+        rows.sort_indices()
+        weights: FloatArray = _check_sample_weight(
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+        )
+        if self.class_weight is not None:
+            weights = weights * compute_sample_weight(self.class_weight, y)
+        if weights.all():
+            return rows, labels, weights
+        counted = np.flatnonzero(weights)
+        present = np.unique(labels[counted])
+        if len(present) < 2:
+            raise InputError(
+                f"samples of {len(present)} class have a weight above zero; expected at least two classes"
+            )
+        return rows[counted], labels[counted], weights[counted]
 
     def _count(self) -> None:
         self.n_trees_ = sum(len(each.roots) for each in self.forests_)
@@ -169,67 +243,96 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
                 raise InputError(f'penalty is {self.penalty!r}; expected a number or "auto"')
             check_number("penalty", self.penalty, low=1e-9, high=1e12)
         check_integer("max_trees", self.max_trees, minimum=1)
-        check_number("eta", self.eta, low=0.1, high=0.98)
+        check_number("learning_rate", self.learning_rate, low=1e-6, high=1)
+        check_integer("max_leaves", self.max_leaves, minimum=2)
+        check_number("eta", self.eta, low=0.1, high=1)
         if self.sample_size is not None:
             check_integer("sample_size", self.sample_size, minimum=1)
         check_number("validation_fraction", self.validation_fraction, low=0.01, high=0.9)
+        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
+            raise InputError(
+                f'class_weight is {self.class_weight!r}; expected a dictionary, "balanced" or None'
+            )
+        if self.max_seconds is not None:
+            check_number("max_seconds", self.max_seconds, low=1e-3, high=1e9)
         check_integer("n_jobs", self.n_jobs, minimum=1)
         check_integer("random_state", self.random_state)
 
-    def _ensembles(self, rows: csr_matrix, labels: Integers) -> list[BoostedTrees]:
-        """Return an ensemble without trees for each class, or for the second of two."""
-        signs = self._signs(labels)
-        examples = CsrExamples(rows, n_jobs=self.n_jobs if len(signs) == 1 else 1)
-        options = {"eta": float(self.eta), "sample_size": self.sample_size}
-        return [
-            BoostedTrees(examples, each, random_state=self.random_state + number, **options)  # type: ignore[arg-type]
-            for number, each in enumerate(signs)
-        ]
+    def _deadline(self, start: float, share: float = 1.0) -> float:
+        return start + share * self.max_seconds if self.max_seconds is not None else np.inf
 
-    def _signs(self, labels: Integers) -> list[npt.NDArray[np.int8]]:
+    def _ensemble(
+        self,
+        rows: csr_matrix,
+        labels: Integers,
+        weights: FloatArray,
+        *,
+        first: float,
+        lowest: float,
+    ) -> StagewiseTrees:
+        """Return an ensemble without trees, of all classes, or of the second of two."""
         chosen = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        return [np.where(labels == each, 1, -1).astype(np.int8) for each in chosen]
+        return StagewiseTrees(
+            rows,
+            np.stack([labels == each for each in chosen]),
+            weights,
+            first=first,
+            lowest=lowest,
+            learning_rate=float(self.learning_rate),
+            max_leaves=self.max_leaves,
+            eta=float(self.eta),
+            sample_size=self.sample_size,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
 
-    def _grow(self, ensemble: BoostedTrees, penalty: float, after_tree: AfterTree) -> bool:
-        return ensemble.grow_to(penalty, max_trees=self.max_trees, after_tree=after_tree)
+    def _choose_trees(
+        self,
+        rows: csr_matrix,
+        labels: Integers,
+        weights: FloatArray,
+        deadline: float,
+        advance: Callable[[], None],
+    ) -> tuple[int, float]:
+        """Return the number of trees with the lowest log-loss on held-out samples.
 
-    def _choose_penalty(self, rows: csr_matrix, labels: Integers, after_tree: AfterTree) -> float:
-        """Return the penalty, which may have to be that of the least loss on samples held out.
-
-        All classes go down the same penalties, and share the one that is chosen.
+        Also returns the total weight of all samples relative to that of the training part; gradients grow
+        with it, and so must the penalty.
         """
-        if self.penalty != "auto":
-            return float(self.penalty)
         train, held_out = hold_out(labels, self.validation_fraction, random_state=self.random_state)
-        paths = [
-            _HeldOutPath(ensemble, rows[held_out], signs)
-            for ensemble, signs in zip(
-                self._ensembles(rows[train], labels[train]), self._signs(labels[held_out]), strict=True
-            )
-        ]
-        first = max(path.first_penalty() for path in paths)
-        best, penalty = (sum(path.loss() for path in paths), first), first
-        n_worse = 0
-        while n_worse < PATIENCE and penalty > SMALLEST_SHARE * first and first > 0:
-            penalty *= self.eta
-            follow = [(path, penalty, self.max_trees, after_tree) for path in paths]
-            is_open = map_jobs(lambda each: each[0].follow(*each[1:]), follow, n_jobs=self.n_jobs)
-            loss = sum(path.loss() for path in paths)
-            n_nonzero = sum(path.ensemble.n_nonzero for path in paths)
-            self.steps_.append(PenaltyStep(penalty, loss, n_nonzero))
-            n_worse = 0 if loss < best[0] else n_worse + 1
-            best = min(best, (loss, penalty))
-            if not any(is_open):
-                break
-        # Gradients grow with the samples, and so must the penalty for all of them.
-        return max(best[1] * len(labels) / len(train), 1e-9)
+        first = max(_first_penalty(weights[train]), LOWEST_PENALTY)
+        ensemble = self._ensemble(
+            rows[train], labels[train], weights[train], first=first, lowest=LOWEST_PENALTY
+        )
+        new, gold, counts = rows[held_out], labels[held_out], weights[held_out]
+        scores = np.repeat(ensemble.intercepts[:, np.newaxis], len(held_out), axis=1)
+        best = (_log_loss(scores, gold, counts), 0)
+
+        def after_round(ensemble: StagewiseTrees) -> bool:
+            nonlocal best
+            for each, tree in zip(scores, ensemble.last_trees, strict=True):
+                if tree is not None:
+                    each += score_rows(new, join_trees([tree]))
+            loss = _log_loss(scores, gold, counts)
+            self.steps_.append(PenaltyStep(ensemble.penalty, loss, ensemble.n_nonzero))
+            best = min(best, (loss, ensemble.n_rounds))
+            advance()
+            is_hopeless = loss > HOPELESS * best[0] or ensemble.penalty <= LOWEST_PENALTY
+            is_over = is_hopeless and ensemble.n_rounds - best[1] >= PATIENCE
+            return not is_over and time.perf_counter() < deadline
+
+        ensemble.grow_to(self.max_trees, after_round)
+        return max(1, best[1]), float(weights.sum() / weights[train].sum())
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
         """Return the score of each class, or of the second of two."""
         return self._score(self._check_rows(X))
 
     def _score(self, rows: csr_matrix) -> FloatArray:
-        scores = [score_rows(rows, forest) for forest in self.forests_]
+        scores = [
+            intercept + score_rows(rows, forest)
+            for intercept, forest in zip(self.intercept_, self.forests_, strict=True)
+        ]
         return scores[0] if len(scores) == 1 else np.stack(scores, axis=1)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
@@ -241,22 +344,16 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> FloatArray:  # noqa: ANN401
         """Return the probability of each class.
 
-        With more than two classes, it is that against all others, divided by the sum for all.
+        With more than two classes, the probabilities of each class against all others are normalised.
         """
         scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.stack([expit(-scores), expit(scores)], axis=1)
-        # Where all are very low, the differences between their logarithms are still right.
-        logarithms = -np.logaddexp(0, -scores)
-        shares = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-        probabilities: FloatArray = shares / shares.sum(axis=1, keepdims=True)
-        return probabilities
+        return np.exp(_log_probabilities(scores.T if scores.ndim > 1 else scores[np.newaxis])).T
 
     def explain(self, X: Any) -> list[Explanation]:  # noqa: ANN401
-        """Return, for each row, the conjunctions behind its prediction with what their leaves add.
+        """Return, for each row, the conjunctions behind its prediction with the sums of their leaf values.
 
-        A conjunction that several trees have is there once; one of nothing is the intercept. A weight above
-        zero speaks for the predicted class. The weights add up to the score of the class.
+        A conjunction that several trees have is listed once; the empty one is the intercept. A positive
+        weight is evidence for the predicted class. The weights add up to the score of the class.
         """
         rows = self._check_rows(X)
         names = list(map(str, _check_feature_names_in(self)))
@@ -264,7 +361,10 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         for row, predicted in enumerate(choose(self._score(rows))):
             present = set(rows.indices[rows.indptr[row] : rows.indptr[row + 1]].tolist())
             is_first_of_two = len(self.forests_) == 1 and predicted == 0
-            added = _add_leaves(self.forests_[predicted if len(self.forests_) > 1 else 0], present)
+            number = predicted if len(self.forests_) > 1 else 0
+            added = _add_leaves(self.forests_[number], present)
+            if self.intercept_[number]:
+                added[()] += float(self.intercept_[number])
             sign = -1.0 if is_first_of_two else 1.0
             reasons = [Reason(_name(path, names), sign * value) for path, value in added.items()]
             reasons.sort(key=lambda reason: -abs(reason.weight))
@@ -273,10 +373,11 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         return explanations
 
     def check_fitted_state(self) -> None:
-        """Check that there are trees for all classes, and that they ask for features that there are."""
+        """Check that there are trees for all classes, and that their features exist."""
         super().check_fitted_state()
-        nforests_ = 1 if len(self.classes_) == 2 else len(self.classes_)
-        expect(len(self.forests_) == len(self.path_) == nforests_, "trees for each class")
+        n_forests = 1 if len(self.classes_) == 2 else len(self.classes_)
+        expect(len(self.forests_) == len(self.path_) == n_forests, "trees for each class")
+        expect(len(self.intercept_) == n_forests, "an intercept for each class")
         for forest in self.forests_:
             expect(is_within(forest.nodes.features, self.n_features_in_, low=-1), "splits by features")
 
@@ -285,45 +386,33 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         self._count()
 
 
-class _HeldOutPath:
-    """An ensemble that grows, with its scores on samples it does not learn from."""
-
-    def __init__(self, ensemble: BoostedTrees, rows: csr_matrix, signs: npt.NDArray[np.int8]) -> None:
-        self.ensemble = ensemble
-        self._rows, self._signs = rows, signs
-        self._scores = np.zeros(len(signs))
-        self._n_scored = 0
-
-    def first_penalty(self) -> float:
-        """Return the largest penalty under which nothing gains."""
-        self.ensemble.grow()
-        return self.ensemble.largest or 0.0
-
-    def follow(self, penalty: float, max_trees: int, after_tree: AfterTree) -> bool:
-        """Go down to a penalty, and tell whether there can be more trees."""
-        self.ensemble.grow_to(penalty, max_trees=max_trees, after_tree=after_tree)
-        new: list[DecisionTree] = self.ensemble.trees[self._n_scored :]
-        self._scores += score_rows(self._rows, join_trees(new))
-        self._n_scored += len(new)
-        return len(self.ensemble.records) < max_trees
-
-    def loss(self) -> float:
-        """Return the mean loss."""
-        return float(np.logaddexp(0, -self._signs * self._scores).mean())
+def _first_penalty(weights: FloatArray) -> float:
+    """Return the standard deviation of the gradient of all samples, if their labels are random."""
+    return 0.5 * float(np.sqrt(weights.sum()))
 
 
-def _counting(counted: Task) -> AfterTree:
-    """Return what counts and reports trees."""
+def _log_probabilities(scores: FloatArray) -> FloatArray:
+    """Return the log probability of each class, (n_classes, n_samples).
 
-    def after_tree(record: TreeRecord) -> None:
-        counted.advance()
-        report(str(record), record)
+    With more than two classes, the probabilities of each class against all others are normalised.
+    """
+    if len(scores) == 1:
+        scores = np.concatenate([-scores, scores])
+    logarithms = -np.logaddexp(0, -scores)
+    # If all are very low, the differences between their logarithms are still accurate.
+    logarithms -= logarithms.max(axis=0)
+    normalized: FloatArray = logarithms - np.log(np.exp(logarithms).sum(axis=0))
+    return normalized
 
-    return after_tree
+
+def _log_loss(scores: FloatArray, labels: Integers, weights: FloatArray) -> float:
+    """Return the mean log-loss."""
+    right = _log_probabilities(scores)[labels, np.arange(len(labels))]
+    return float(-np.average(right, weights=weights))
 
 
 def _add_leaves(forest: DecisionForest, present: set[int]) -> dict[tuple[tuple[int, bool], ...], float]:
-    """Return what leaves add to the score of a row, by what leads to them: features that are there or not."""
+    """Return the leaf values of a row by the features, present or absent, on the path to the leaf."""
     added: dict[tuple[tuple[int, bool], ...], float] = defaultdict(float)
     features, goes_present, goes_absent, values = forest.nodes
     for root in forest.roots.tolist():
@@ -338,6 +427,6 @@ def _add_leaves(forest: DecisionForest, present: set[int]) -> dict[tuple[tuple[i
 
 
 def _name(path: tuple[tuple[int, bool], ...], names: list[str]) -> str:
-    """Return a conjunction as ``a & not b``, what is present first."""
+    """Return a conjunction as ``a & not b``, present features first."""
     ranked = sorted(path, key=lambda each: not each[1])
     return " & ".join(names[each] if there else f"not {names[each]}" for each, there in ranked) or INTERCEPT

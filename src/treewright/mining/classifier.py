@@ -1,10 +1,12 @@
 """A classifier by conjunctions of binary features, for scikit-learn."""
 
 import os
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -22,11 +24,15 @@ from treewright.errors import InputError
 from treewright.mining.estimator import (
     ConjunctionEstimator,
     choose,
+    find_conjunctions,
+    repeat_samples,
     require_final,
     train_perceptron,
+    weigh_samples,
 )
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import match_conjunctions
+from treewright.mining.targets import probabilities
 from treewright.model import State
 from treewright.scale import Client
 
@@ -34,14 +40,57 @@ INTERCEPT = "(intercept)"
 
 
 class Reason(NamedTuple):
-    """A conjunction that is present, and what it adds to the score of the predicted class."""
+    """A conjunction that holds in a sample, and what it adds to the score of the predicted class.
+
+    Attributes
+    ----------
+    conjunction : str
+        The conjunction, such as ``x0 & x1``, or ``(intercept)``.
+    weight : float
+        Its contribution to the score.
+
+    See Also
+    --------
+    Explanation : A prediction with all its reasons.
+
+    Examples
+    --------
+    >>> X, y = [[1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0]] * 5, ["yes", "no", "no", "no"] * 5
+    >>> classifier = tw.ConjunctionClassifier(degree=2, threshold=2).fit(X, y)
+    >>> reason = classifier.explain([[1, 1, 0]])[0].reasons[0]
+    >>> reason.conjunction, round(reason.weight, 2)
+    ('x0 & x1', 1.94)
+    """
 
     conjunction: str
     weight: float
 
 
 class Explanation(NamedTuple):
-    """A prediction, its score, and the reasons that add up to it, the weightiest first."""
+    """A prediction, its score, and the reasons that add up to the score.
+
+    Attributes
+    ----------
+    prediction : object
+        The predicted class.
+    score : float
+        The sum of the weights of the reasons.
+    reasons : list of Reason
+        The conjunctions that hold in the sample, those with the largest weights first.
+
+    See Also
+    --------
+    Reason : A conjunction with its weight.
+    ConjunctionClassifier : Makes explanations.
+
+    Examples
+    --------
+    >>> X, y = [[1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0]] * 5, ["yes", "no", "no", "no"] * 5
+    >>> classifier = tw.ConjunctionClassifier(degree=2, threshold=2).fit(X, y)
+    >>> explanation = classifier.explain([[1, 1, 0]])[0]
+    >>> str(explanation.prediction), round(explanation.score, 2)
+    ('yes', 0.96)
+    """
 
     prediction: Any
     score: float
@@ -49,7 +98,11 @@ class Explanation(NamedTuple):
 
 
 def _final_has(name: str) -> Any:  # noqa: ANN401
-    return available_if(lambda self: self.final_estimator is not None and hasattr(self.final_estimator, name))
+    return available_if(
+        lambda self: (
+            self._is_additive if self.final_estimator is None else hasattr(self.final_estimator, name)
+        )
+    )
 
 
 class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ignore[misc]
@@ -57,24 +110,88 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
 
     Parameters
     ----------
-    degree, threshold, max_iter, step, refine, pretrain_order, tol, path, validation_fraction, \
-memory_limit, filter_memory, n_jobs, random_state
-        As those of `ConjunctionMiner`.
+    degree : int
+        Maximum number of features in a conjunction.
+    threshold : float or "auto"
+        L1 threshold; a higher one selects fewer conjunctions. If "auto", conjunctions are added to a linear
+        model of all columns while that helps on held-out samples.
+    max_iter : int
+        Maximum number of mining rounds. This and the next four apply to a given threshold; see
+        `GradientMiner`.
+    step : float or {"auto", "decreasing"}
+        Step size of a round: a constant, 1/sqrt(round), or automatic.
+    refine : int
+        Number of passes over the samples between two mining rounds.
+    pretrain_order : int
+        Mine features up to this order first.
+    tol : float
+        Stop when two rounds in a row lower the objective by less than this share.
+    path : bool or "auto"
+        Approach the threshold from above, which selects fewer conjunctions. With an automatic threshold and
+        ``linear=False``, "auto" also tries five rounds at the threshold itself and keeps them if they score
+        higher on the held-out samples.
     final_estimator : estimator, optional
-        A linear classifier that is trained on the selected conjunctions. Without it, an `AveragedPerceptron`
-        that starts from the weights that were mined.
+        A linear classifier to train on the selected conjunctions. By default the logistic model to which the
+        conjunctions were added, or, with a given threshold or ``linear=False``, an `AveragedPerceptron` that
+        starts from the mined weights. The perceptron has no probabilities.
+    validation_fraction : float
+        Share of the samples to hold out. Small data sets are split up to five times.
+    linear : bool
+        Add conjunctions to a linear model of all columns, if the threshold is automatic. If False, an
+        automatic threshold is that of Algorithm 1, chosen on held-out samples.
+    negations : bool
+        Allow absent columns as conditions, in conjunctions added to a linear model.
+    one_standard_error : bool
+        Select the fewest conjunctions within one standard error of the lowest held-out loss.
+    max_seconds : float, optional
+        Time limit of the selection. After it, no more conjunctions are added, with a warning.
+    class_weight : dict, "balanced" or None
+        Weights of the classes, multiplied by those of the samples.
+    memory_limit : int, optional
+        Memory limit beside the samples, in bytes. Beyond it, intermediate results go to disk; the result is
+        the same. See `ConjunctionMiner`.
+    filter_memory : int, optional
+        Memory of a Bloom filter that candidates pass before counting. The result does not depend on
+        it.
+    n_jobs : int
+        Number of threads; results do not depend on it.
+    random_state : int
+        Seed of the random numbers.
 
     Attributes
     ----------
     conjunctions_ : list of tuple of int
-        The columns of each selected conjunction, ascending; single features are among them.
+        The columns of each selected conjunction, in ascending order; single columns are included. A column
+        that must be absent is the negative number ``~column``.
     coef_ : ndarray of float, (n_classes or 1, n_conjunctions)
         Weights of the final estimator.
     intercept_ : ndarray of float, (n_classes or 1,)
+        Intercepts of the final estimator.
     classes_ : ndarray
+        The classes.
     final_estimator_ : estimator
-    threshold_, followed_path_, path_, history_, n_iter_
-        As those of `ConjunctionMiner`.
+        The fitted final estimator.
+    threshold_ : float
+        The threshold that was used; see `ConjunctionMiner`.
+    followed_path_ : bool
+        Whether the threshold was approached from above.
+    path_ : list of PathStep
+        The thresholds that were tried, with scores on the held-out samples.
+    history_ : list of IterationReport or StepReport
+        A report of each round. This and `path_` are empty in a loaded classifier.
+    n_iter_ : int
+        Number of rounds.
+    is_exact_ : bool
+        Whether all conjunctions that could be selected were counted. Not saved, like `is_out_of_time_`.
+    is_out_of_time_ : bool
+        Whether `max_seconds` ended the selection.
+
+    See Also
+    --------
+    ConjunctionMiner : Selects conjunctions as a transformer.
+    ConjunctionRegressor : Predicts numbers.
+    TableBinarizer : Turns numbers and categories into binary columns.
+    list_rules : Lists the selected conjunctions with their samples.
 
     Examples
     --------
@@ -88,9 +205,10 @@ memory_limit, filter_memory, n_jobs, random_state
     def __init__(
         self,
         *,
-        degree: Count = 3,
+        degree: Count | Literal["auto"] = "auto",
         threshold: NonNegativeFloat | Literal["auto"] = "auto",
         final_estimator: Any = None,  # noqa: ANN401
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         max_iter: Count = 20,
         step: Annotated[float, Range(1e-12, 1e12)] | Literal["auto", "decreasing"] = "auto",
         refine: NonNegativeInt = 10,
@@ -98,6 +216,10 @@ memory_limit, filter_memory, n_jobs, random_state
         tol: Fraction = 1e-3,
         path: bool | Literal["auto"] = "auto",
         validation_fraction: Annotated[float, Range(0.01, 0.9)] = 0.2,
+        linear: bool = True,
+        negations: bool = True,
+        one_standard_error: bool = False,
+        max_seconds: Annotated[float, Range(0)] | None = None,
         memory_limit: LimitedMemory | None = None,
         filter_memory: LimitedMemory | None = None,
         n_jobs: Count = 1,
@@ -112,16 +234,22 @@ memory_limit, filter_memory, n_jobs, random_state
         self.tol = tol
         self.path = path
         self.validation_fraction = validation_fraction
+        self.linear = linear
+        self.negations = negations
+        self.one_standard_error = one_standard_error
+        self.max_seconds = max_seconds
         self.memory_limit = memory_limit
         self.filter_memory = filter_memory
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.final_estimator = final_estimator
+        self.class_weight = class_weight
 
     def fit(
         self,
         X: Any,  # noqa: ANN401
         y: Any,  # noqa: ANN401
+        sample_weight: Any = None,  # noqa: ANN401
         *,
         checkpoint: str | os.PathLike[str] | None = None,
         client: Client | None = None,
@@ -131,34 +259,32 @@ memory_limit, filter_memory, n_jobs, random_state
         Parameters
         ----------
         X : array, data frame or sparse matrix, (n_samples, n_features)
-            Of zeros and ones.
+            Binary samples.
         y : array, (n_samples,)
             Labels of any kind.
+        sample_weight : array, (n_samples,), optional
+            Weights of the samples; with a given threshold, integers that stand for repetitions.
         checkpoint : path, optional
-            A folder where each round is kept; the same call goes on from there after an interruption.
+            Folder in which each round is saved; after an interruption, the same call resumes from it.
         client : distributed.Client, optional
-            A cluster that counts conjunctions; the result is the same.
+            Cluster that counts conjunctions, with a given threshold or ``linear=False``; the result is the
+            same.
         """
-        rows, y, mined = self._mine(X, y, checkpoint, client)
-        memory = Memory(self.memory_limit)
-        found = match_conjunctions(rows, list(mined.features.values()), memory)
-        require_final(memory, found)
-        found = found.astype(np.float64)
-        if self.final_estimator is None:
-            labels = np.searchsorted(self.classes_, y)
-            weights = train_perceptron(
-                found, labels, mined, len(self.classes_), random_state=self.random_state
-            )
-            self.final_estimator_ = _Linear(self.classes_, *weights)
-        elif mined.n_selected:
-            self.final_estimator_ = clone(self.final_estimator).fit(found, y)
+        self._check_options()
+        rows, y, labels = self._check_samples(X, y)
+        weights = weigh_samples(sample_weight, self.class_weight, y, rows)
+        if self._is_additive:
+            self._fit_additive(rows, y, labels, weights, checkpoint)
         else:
-            raise InputError("final_estimator has no conjunctions to learn from; give a lower threshold")
+            if sample_weight is not None or self.class_weight is not None:
+                repeated = repeat_samples(weights)
+                rows, y, labels = rows[repeated], y[repeated], labels[repeated]
+            self._fit_mined(rows, y, labels, checkpoint, client)
         for name in ("coef_", "intercept_"):
             if hasattr(self, name):
                 delattr(self, name)
         coef = getattr(self.final_estimator_, "coef_", None)
-        if coef is not None:  # of a linear final estimator, in one shape whatever its own
+        if coef is not None:  # of a linear final estimator, in one shape for all estimators
             coef = np.atleast_2d(coef.toarray() if hasattr(coef, "toarray") else coef)
             if len(coef) == (1 if len(self.classes_) == 2 else len(self.classes_)):
                 self.coef_ = coef
@@ -166,24 +292,68 @@ memory_limit, filter_memory, n_jobs, random_state
                 self.intercept_ = np.broadcast_to(intercept, len(coef)).astype(np.float64)
         return self
 
+    def _fit_additive(
+        self,
+        rows: csr_matrix,
+        y: npt.NDArray[Any],
+        labels: npt.NDArray[np.int64],
+        weights: FloatArray,
+        checkpoint: str | os.PathLike[str] | None,
+    ) -> None:
+        """Add conjunctions to a linear model, and train another final estimator on them if there is one."""
+        added = self._add_to_linear(rows, labels, weights, checkpoint)
+        if self.final_estimator is None:
+            coef = np.ascontiguousarray(added.weights.T)
+            self.final_estimator_ = Linear(self.classes_, coef, added.intercept)
+            return
+        if not self.conjunctions_:
+            raise InputError("final_estimator has no conjunctions to learn from; give a lower threshold")
+        found = find_conjunctions(rows, list(added.orders.values())).astype(np.float64)
+        own = {} if (weights == 1).all() else {"sample_weight": weights}
+        self.final_estimator_ = clone(self.final_estimator).fit(found, y, **own)
+
+    def _fit_mined(
+        self,
+        rows: csr_matrix,
+        y: npt.NDArray[Any],
+        labels: npt.NDArray[np.int64],
+        checkpoint: str | os.PathLike[str] | None,
+        client: Client | None,
+    ) -> None:
+        """Select conjunctions by Algorithm 1, and train the final estimator on them."""
+        mined = self._mine(rows, labels, checkpoint, client)
+        memory = Memory(self.memory_limit)
+        found = match_conjunctions(rows, list(mined.features.values()), memory)
+        require_final(memory, found)
+        found = found.astype(np.float64)
+        if self.final_estimator is None:
+            trained = train_perceptron(
+                found, labels, mined, len(self.classes_), random_state=self.random_state
+            )
+            self.final_estimator_ = Linear(self.classes_, *trained)
+        elif mined.n_selected:
+            self.final_estimator_ = clone(self.final_estimator).fit(found, y)
+        else:
+            raise InputError("final_estimator has no conjunctions to learn from; give a lower threshold")
+
     @property
     def is_fitted(self) -> bool:
         """Whether there is a final estimator, which need not have weights."""
         return hasattr(self, "final_estimator_")
 
     def get_state(self, *, compact: bool = False) -> State:
-        """Return all that the classifier is; its final estimator must be its own."""
+        """Return the state of the classifier; with a given `final_estimator` it cannot be saved."""
         self.check_is_fitted()
         if self.final_estimator is not None:
             raise InputError(
-                f"{type(self).__name__} with a final_estimator cannot be saved; expected None, for its own"
+                f"{type(self).__name__} with a final_estimator cannot be saved; expected final_estimator=None"
             )
         return super().get_state(compact=compact)
 
     def restore(self) -> None:
-        """Make the final estimator again."""
+        """Restore the final estimator."""
         super().restore()
-        self.final_estimator_ = _Linear(self.classes_, self.coef_, self.intercept_)
+        self.final_estimator_ = Linear(self.classes_, self.coef_, self.intercept_)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
         """Return the class of each row."""
@@ -197,7 +367,7 @@ memory_limit, filter_memory, n_jobs, random_state
 
     @_final_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the probability of each class, if the final estimator knows it."""
+        """Return the probability of each class, if the final estimator provides it."""
         probabilities: FloatArray = self._final().predict_proba(self._find(X))
         return probabilities
 
@@ -208,8 +378,8 @@ memory_limit, filter_memory, n_jobs, random_state
     def explain(self, X: Any) -> list[Explanation]:  # noqa: ANN401
         """Return, for each row, the conjunctions behind its prediction with their weights.
 
-        A weight above zero speaks for the predicted class. The weights, with that of the intercept, add up to
-        the score of the class.
+        A positive weight is evidence for the predicted class. The weights, with that of the intercept, add up
+        to the score of the class.
         """
         found = self._find(X)
         if not hasattr(self, "coef_"):
@@ -218,21 +388,28 @@ memory_limit, filter_memory, n_jobs, random_state
             )
         scores = np.atleast_1d(self.decision_function(X))
         names = self.get_feature_names_out()
-        explanations = []
-        for row, predicted in enumerate(choose(scores)):
-            weights = self.coef_[predicted if len(self.coef_) > 1 else 0]
-            intercept = self.intercept_[predicted if len(self.coef_) > 1 else 0]
-            sign = -1.0 if len(self.coef_) == 1 and predicted == 0 else 1.0
-            present = found.indices[found.indptr[row] : found.indptr[row + 1]]
-            reasons = [Reason(names[each], float(sign * weights[each])) for each in present if weights[each]]
-            reasons.append(Reason(INTERCEPT, float(sign * intercept)))
-            reasons.sort(key=lambda reason: -abs(reason.weight))
-            score = sum(reason.weight for reason in reasons)
-            explanations.append(Explanation(self.classes_[predicted], score, reasons))
-        return explanations
+        return explain_scores(found, scores, Linear(self.classes_, self.coef_, self.intercept_), names)
 
 
-class _Linear(NamedTuple):
+def explain_scores(
+    found: csr_matrix, scores: FloatArray, linear: "Linear", names: npt.NDArray[np.object_]
+) -> list[Explanation]:
+    """Return, for each row, the features behind its prediction with their weights."""
+    explanations = []
+    for row, predicted in enumerate(choose(scores)):
+        weights = linear.coef_[predicted if len(linear.coef_) > 1 else 0]
+        intercept = linear.intercept_[predicted if len(linear.coef_) > 1 else 0]
+        sign = -1.0 if len(linear.coef_) == 1 and predicted == 0 else 1.0
+        present = found.indices[found.indptr[row] : found.indptr[row + 1]]
+        reasons = [Reason(names[each], float(sign * weights[each])) for each in present if weights[each]]
+        reasons.append(Reason(INTERCEPT, float(sign * intercept)))
+        reasons.sort(key=lambda reason: -abs(reason.weight))
+        score = sum(reason.weight for reason in reasons)
+        explanations.append(Explanation(linear.classes_[predicted], score, reasons))
+    return explanations
+
+
+class Linear(NamedTuple):
     """A linear classifier that is already trained."""
 
     classes_: npt.NDArray[Any]
@@ -240,9 +417,17 @@ class _Linear(NamedTuple):
     intercept_: FloatArray
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
+        """Return the score of each class, or of the second of two."""
         scores: FloatArray = X @ self.coef_.T + self.intercept_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+        """Return the class of each row."""
         predicted: npt.NDArray[Any] = self.classes_[choose(self.decision_function(X))]
         return predicted
+
+    def predict_proba(self, X: Any) -> FloatArray:  # noqa: ANN401
+        """Return the probability of each class, of a logistic model."""
+        scores = np.asarray(X @ self.coef_.T + self.intercept_)
+        shares = probabilities(scores)
+        return shares if shares.shape[1] > 1 else np.hstack([1 - shares, shares])

@@ -26,17 +26,17 @@ from treewright.native.mining.conjunctions import (
 )
 
 ROOM = 1 << 16
-"""Conjunctions for which room is made at a time, and eight times as many places."""
+"""Number of conjunctions for which space is allocated at a time, with eight times as many places."""
 BYTES_FOR_EACH = 8
-"""The largest filter has so many for each candidate that is met."""
+"""Bytes of the largest filter per visited candidate."""
 
 GrownLevel: TypeAlias = tuple[Growth, Weighed | None]
-"""What was found, and, if there is a next order, its places."""
+"""Features found and, if there is a next order, their places."""
 
 
 @dataclass(frozen=True)
 class Sifting:
-    """A filter of candidates, of so many bytes at the most."""
+    """A filter of candidates with a maximum size in bytes."""
 
     rows: ItemRows
     n_items: int
@@ -45,7 +45,7 @@ class Sifting:
     memory: int
 
     def admit(self, levels: Sequence[Callable[[], Level]], n_met: int) -> list[Admitted]:
-        """Return, for each level, the candidates that pass: in #f+, or in #f-; `n_met` are met in all."""
+        """Return, for each level, the candidates that pass in #f+ or in #f-; `n_met` are visited in all."""
         memory = min(self.memory, max(SMALLEST, BYTES_FOR_EACH * n_met))
         bloom = SpectralBloomFilter(int(self.threshold), memory)
         scratch = make_scratch(self.n_items, self.n_counters, FREE, hashing=True)
@@ -82,9 +82,9 @@ class Sifting:
 
 @dataclass(frozen=True)
 class ConjunctionCounting:
-    """What the jobs of an order share: rows with columns renumbered, and what is wanted of them.
+    """Shared input of the jobs of an order: rows with renumbered columns, and the options of counting.
 
-    `sifting` is a filter that each block passes by itself.
+    `sifting` is a filter that each block passes separately.
     """
 
     rows: ItemRows
@@ -126,7 +126,7 @@ class ConjunctionCounting:
         )
 
     def _take(self, level: Level, found: Extensions, tally: Tally) -> GrownLevel:
-        """Copy what was found out of the room that was made for it."""
+        """Copy the results out of the space that was allocated for them."""
         n, n_places = tally.n_found, tally.n_places
         items = np.column_stack([level.items[found.parents[:n]], found.items[:n]])
         features = np.sort(self.columns[items], axis=1)
@@ -139,7 +139,7 @@ class ConjunctionCounting:
 
 
 def make_scratch(n_items: int, n_counters: int, state: int, *, hashing: bool = False) -> CountingScratch:
-    """Return what counting writes into; each item is in a state at first."""
+    """Return scratch space for counting, with the initial state of each item."""
     return CountingScratch(
         np.zeros((n_items, n_counters), dtype=np.int32),
         np.zeros(n_items, dtype=np.int32),

@@ -1,46 +1,53 @@
-"""What estimators of conjunctions share: mining, choosing a threshold, saving."""
+"""Base class of estimators of conjunctions: mining, choosing a threshold, saving."""
 
 import hashlib
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import _check_feature_names_in, _check_sample_weight, check_is_fitted
 
 from treewright._naming import named, setting
-from treewright._typing import FloatArray
+from treewright._typing import FloatArray, IntArray
 from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.learn.perceptron import AveragedPerceptron
+from treewright.mining.additive import Additive, AdditiveFit, AdditiveOptions, StepReport
 from treewright.mining.binary_estimator import BinaryEstimator
+from treewright.mining.column_model import match_rows_of_literals
 from treewright.mining.gradient import SMALLEST_THRESHOLD, GradientMiner
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import PolynomialSpace, match_conjunctions, name_conjunction
 from treewright.mining.problem import label_problem
-from treewright.mining.reports import Mined, PathStep
+from treewright.mining.reports import IterationReport, Mined, PathStep
+from treewright.mining.targets import LabelTarget, LossTarget
 from treewright.model import Array, Arrays, Value, expect, is_within, saved
 from treewright.scale import Client
 
+ADDED_DEGREE, MINED_DEGREE = 5, 3
+"""Automatic degrees of conjunctions that are added to a linear model, and of those that are mined."""
 DIRECT_ROUNDS = 5
-"""Of a miner that goes to its threshold at once, where that is tried as well."""
+"""Number of rounds of a miner that starts at its threshold, if that is also tried."""
 FINAL_RATE = 0.3
 FINAL_MARGIN = 0.5
-"""Of the perceptron that starts from mined weights: per feature of a sample, and in units of their margin."""
+"""Learning rate per feature of a sample, and relative margin, of the perceptron after mining."""
 FINAL_BYTES = 32
-"""What each place of a conjunction takes there."""
+"""Bytes per place of a conjunction in that perceptron."""
 HASHED_AT_A_TIME = 1 << 16
-"""Numbers that are hashed at a time."""
+"""Number of values that are hashed at a time."""
 
 
 class ConjunctionEstimator(BinaryEstimator):
-    """What the transformer and the classifier share: mining, and finding conjunctions in new rows.
+    """Base class of the transformer and the classifier: mining, and finding conjunctions in new rows.
 
-    Each of them lists these options itself, as scikit-learn wants it.
+    Each subclass lists these options itself, as scikit-learn requires.
 
     Attributes
     ----------
@@ -48,21 +55,27 @@ class ConjunctionEstimator(BinaryEstimator):
         The columns of the conjunctions of each order.
     """
 
-    EFFECTIVE_IF: ClassVar = {"validation_fraction": {"threshold": ("auto",)}}
+    EFFECTIVE_IF: ClassVar = {
+        "validation_fraction": {"threshold": ("auto",)},
+        "linear": {"threshold": ("auto",)},
+        "negations": {"threshold": ("auto",), "linear": (True,)},
+        "one_standard_error": {"threshold": ("auto",), "linear": (True,)},
+        "max_seconds": {"threshold": ("auto",), "linear": (True,)},
+    }
 
     fields = saved(
         **BinaryEstimator.fields,
         threshold_=Value(float),
         followed_path_=Value(bool),
         n_iter_=Value(int),
-        orders_=Arrays(Array("i", 2, low=0)),
+        orders_=Arrays(Array("i", 2)),
         coef_=Array("f", 2),
         intercept_=Array("f"),
     )
 
     coef_: FloatArray
     intercept_: FloatArray
-    degree: int
+    degree: int | str
     threshold: float | str
     max_iter: int
     step: float | str
@@ -71,45 +84,85 @@ class ConjunctionEstimator(BinaryEstimator):
     tol: float
     path: bool | str
     validation_fraction: float
+    linear: bool
+    negations: bool
+    one_standard_error: bool
+    max_seconds: float | None
     memory_limit: int | None
     filter_memory: int | None
     n_jobs: int
     random_state: int
 
+    @property
+    def _is_additive(self) -> bool:
+        """Whether conjunctions are added to a linear model of all columns."""
+        return bool(self.threshold == "auto" and self.linear)
+
+    @property
+    def _highest_order(self) -> int:
+        """How many columns a conjunction has at most."""
+        if self.degree != "auto":
+            return int(self.degree)
+        return ADDED_DEGREE if self._is_additive else MINED_DEGREE
+
+    def _check_options(self) -> None:
+        check_params(self)
+        if self.pretrain_order > self._highest_order:
+            degree = setting("degree", self._highest_order)
+            found = f"{setting('pretrain_order', self.pretrain_order)} and {degree}"
+            raise InputError(f"{found}; expected {named('pretrain_order')} of at most {named('degree')}")
+        if self._is_additive:
+            for name in ("memory_limit", "filter_memory"):
+                if getattr(self, name) is not None:
+                    found = setting(name, getattr(self, name))
+                    raise InputError(
+                        f"{found} has no effect here; expected a given {named('threshold')}, or linear=False"
+                    )
+
+    def _add_to_linear(
+        self,
+        rows: csr_matrix,
+        labels: npt.NDArray[np.int64],
+        sample_weight: FloatArray,
+        checkpoint: str | os.PathLike[str] | None,
+    ) -> Additive:
+        """Select conjunctions that are added to a linear model."""
+        kept = None
+        if checkpoint is not None:
+            kept = Checkpoint(checkpoint, self._identity(rows, labels, sample_weight))
+        target = LabelTarget(labels, len(self.classes_))
+        return add_to_linear(self, self._highest_order, rows, target, labels, sample_weight, kept)
+
     def _mine(
         self,
-        X: Any,  # noqa: ANN401
-        y: Any,  # noqa: ANN401
+        rows: csr_matrix,
+        labels: npt.NDArray[np.int64],
         checkpoint: str | os.PathLike[str] | None,
         client: Client | None,
-    ) -> tuple[csr_matrix, npt.NDArray[Any], Mined]:
-        """Select conjunctions; return the checked rows, their labels, and what was mined."""
-        check_params(self)
-        if self.pretrain_order > self.degree:
-            found = f"{setting('pretrain_order', self.pretrain_order)} and {setting('degree', self.degree)}"
-            raise InputError(f"{found}; expected {named('pretrain_order')} of at most {named('degree')}")
-        rows, y, labels = self._check_samples(X, y)
+    ) -> Mined:
+        """Select conjunctions by Algorithm 1; return what was mined."""
         kept = Checkpoint(checkpoint, self._identity(rows, labels)) if checkpoint is not None else None
         self.path_: list[PathStep] = []
+        self.is_exact_, self.is_out_of_time_ = True, False
         self.threshold_, self.followed_path_ = self._choose_threshold(rows, labels, kept, client)
         problem = label_problem(labels, len(self.classes_))
         miner = self._miner(self.threshold_, path=self.followed_path_)
         mined = miner.fit(self._space(rows, client), problem, checkpoint=kept)
         self._set_orders(mined.features)
-        self.history_ = list(mined.iterations)
+        self.history_: list[IterationReport] | list[StepReport] = list(mined.iterations)
         self.n_iter_ = len(self.history_)
         if not self.conjunctions_:
             warnings.warn(
                 f"no conjunction is selected with threshold {self.threshold_:g}; a lower one selects more",
                 stacklevel=3,
             )
-        return rows, y, mined
+        return mined
 
     def _miner(self, threshold: float | str, *, path: bool = True) -> GradientMiner:
         """Return the miner for a threshold; where `path` is chosen, going there at once takes few rounds."""
         is_brief = self.path == "auto" and not path
         return GradientMiner(
-            degree=self.degree,
+            degree=self._highest_order,
             threshold=threshold,  # type: ignore[arg-type]
             max_iter=min(self.max_iter, DIRECT_ROUNDS) if is_brief else self.max_iter,
             step=self.step,
@@ -129,14 +182,15 @@ class ConjunctionEstimator(BinaryEstimator):
             filter_memory=self.filter_memory,
         )
 
-    def _identity(self, rows: csr_matrix, labels: npt.NDArray[np.int64]) -> str:
-        """Return a name for the data and options, another one after any change that matters."""
+    def _identity(self, rows: csr_matrix, *targets: npt.NDArray[Any]) -> str:
+        """Return a fingerprint of the data and options, which differs after any relevant change."""
         ignored = ("n_jobs", "memory_limit", "filter_memory", "sparse_output", "final_estimator")
         options = {name: value for name, value in self.get_params(deep=False).items() if name not in ignored}
         digest = hashlib.sha256(repr(sorted(options.items())).encode())
-        for array in (rows.indptr, rows.indices, labels):
+        for array in (rows.indptr, rows.indices, *targets):
+            kind = np.float64 if array.dtype.kind == "f" else np.int64
             for begin in range(0, len(array), HASHED_AT_A_TIME):
-                digest.update(array[begin : begin + HASHED_AT_A_TIME].astype(np.int64).tobytes())
+                digest.update(array[begin : begin + HASHED_AT_A_TIME].astype(kind).tobytes())
         return digest.hexdigest()
 
     def _choose_threshold(
@@ -146,16 +200,16 @@ class ConjunctionEstimator(BinaryEstimator):
         checkpoint: Checkpoint | None,
         client: Client | None,
     ) -> tuple[float, bool]:
-        """Return the threshold, which may have to be chosen on samples held out, and whether to approach it.
+        """Return the threshold, chosen on held-out samples if automatic, and whether to approach it.
 
-        It is the middle one of those that do as well as the best, but for a quarter of a standard error: the
-        largest may miss what is rare, the smallest let in what says nothing.
+        The median of the thresholds within a quarter of a standard error of the best score is chosen: the
+        largest may miss rare features, the smallest may admit noise.
         """
         if self.threshold != "auto":
             return float(self.threshold), bool(self.path)
         train, held_out = hold_out(labels, self.validation_fraction, random_state=self.random_state)
         space = self._space(rows[train], client)
-        # What is held out is also copied, when it is looked at.
+        # Held-out samples are also copied when they are scored.
         space.memory.hold("copies", sum(each.nbytes for each in (rows.data, rows.indices, rows.indptr)))
 
         def score(mined: Mined) -> float:
@@ -188,12 +242,13 @@ class ConjunctionEstimator(BinaryEstimator):
             direct = self._miner(chosen.threshold, path=False)
             mined = direct.fit(space, problem)
             approach = score(mined) <= chosen.score + error(chosen.score) / 4
-        # Counts grow with the samples, and so must the threshold for all of them.
+        # Counts grow with the number of samples, and so must the threshold for all of them.
         return chosen.threshold * len(labels) / len(train), approach
 
     def _find(self, X: Any) -> csr_matrix:  # noqa: ANN401
         """Return which conjunctions are present in new rows."""
-        return match_conjunctions(self._check_rows(X), list(self.orders_.values())).astype(np.float64)
+        rows, orders = self._check_rows(X), list(self.orders_.values())
+        return find_conjunctions(rows, orders).astype(np.float64)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
         """Return the conjunctions as text, such as ``word=bank & prev=the``."""
@@ -206,24 +261,69 @@ class ConjunctionEstimator(BinaryEstimator):
         super().check_fitted_state()
         n_machines = 1 if len(self.classes_) == 2 else len(self.classes_)
         for order, columns in self.orders_.items():
-            expect(is_within(columns, self.n_features_in_), "conjunctions of features")
+            plain = np.where(columns < 0, ~columns, columns)
+            expect(is_within(plain, self.n_features_in_), "conjunctions of features")
             expect(columns.shape[1] == order, "conjunctions under their order")
         n_conjunctions = sum(map(len, self.orders_.values()))
         expect(self.coef_.shape == (n_machines, n_conjunctions), "a weight for each conjunction")
         expect(len(self.intercept_) == n_machines, "an intercept for each class")
 
     def restore(self) -> None:
-        """List the conjunctions; how they were found is not saved."""
+        """List the conjunctions; the history of mining is not saved."""
         self._set_orders({order: self.orders_[order].astype(np.int32) for order in sorted(self.orders_)})
         self.path_, self.history_ = [], []
+        self.is_exact_, self.is_out_of_time_ = True, False
 
     def _set_orders(self, orders: dict[int, npt.NDArray[np.int32]]) -> None:
         self.orders_ = orders
         self.conjunctions_ = [tuple(row) for each in orders.values() for row in each.tolist()]
 
 
+def add_to_linear(
+    estimator: Any,  # noqa: ANN401
+    degree: int,
+    rows: csr_matrix,
+    target: LossTarget,
+    strata: npt.NDArray[np.int64] | None,
+    sample_weight: FloatArray,
+    checkpoint: Checkpoint | None,
+) -> Additive:
+    """Select conjunctions that are added to a linear model, and store the history in an estimator."""
+    options = AdditiveOptions(
+        degree=degree,
+        negations=estimator.negations,
+        max_iter=estimator.max_iter,
+        validation_fraction=estimator.validation_fraction,
+        one_standard_error=estimator.one_standard_error,
+        max_seconds=estimator.max_seconds,
+        random_state=estimator.random_state,
+    )
+    found = AdditiveFit(rows, target, strata, sample_weight, options, checkpoint).fit()
+    estimator._set_orders(found.orders)
+    estimator.path_, estimator.history_ = found.path, found.history
+    estimator.n_iter_ = max(1, len(found.history))
+    estimator.threshold_, estimator.followed_path_ = found.statistic, True
+    estimator.is_exact_, estimator.is_out_of_time_ = found.is_exact, found.is_out_of_time
+    if found.is_out_of_time:
+        warnings.warn(
+            f"max_seconds={estimator.max_seconds:g} was reached, and the best model so far is used; more "
+            "time may improve it",
+            stacklevel=4,
+        )
+    return found
+
+
+def find_conjunctions(
+    rows: csr_matrix, orders: Sequence[IntArray], memory: Memory | None = None
+) -> csr_matrix:
+    """Return where conjunctions are true, with or without absent columns."""
+    if any((each < 0).any() for each in orders):
+        return match_rows_of_literals(rows, orders)
+    return match_conjunctions(rows, orders, memory)
+
+
 def require_final(memory: Memory, found: csr_matrix) -> None:
-    """Refuse conjunctions with more places than a perceptron can be trained on within a limit to memory."""
+    """Refuse conjunctions with too many places to train a perceptron within the memory limit."""
     memory.require(
         f"{found.shape[1]:,} selected conjunctions in the perceptron", FINAL_BYTES * int(found.nnz)
     )
@@ -232,9 +332,9 @@ def require_final(memory: Memory, found: csr_matrix) -> None:
 def train_perceptron(
     found: csr_matrix, labels: npt.NDArray[np.int64], mined: Mined, n_classes: int, *, random_state: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the weights and intercepts of an averaged perceptron that starts from those that were mined.
+    """Return the weights and intercepts of an averaged perceptron that starts from the mined weights.
 
-    Where nothing was, the intercepts are the shares of the classes.
+    If nothing was mined, the intercepts are the shares of the classes.
     """
     coef, intercept = np.ascontiguousarray(mined.weights.T), mined.intercept
     if not mined.n_selected:
@@ -247,8 +347,36 @@ def train_perceptron(
     return perceptron.coef_, perceptron.intercept_
 
 
+def weigh_samples(
+    sample_weight: Any,  # noqa: ANN401
+    class_weight: Any,  # noqa: ANN401
+    y: npt.NDArray[Any],
+    rows: csr_matrix,
+) -> FloatArray:
+    """Return the weight of each sample, multiplied by that of its class."""
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+    )
+    if class_weight is not None:
+        weights = weights * compute_sample_weight(class_weight, y)
+    if not weights.any():
+        raise InputError("all samples have a weight of 0; expected one above 0")
+    return weights
+
+
+def repeat_samples(weights: FloatArray) -> npt.NDArray[np.int64]:
+    """Return the number of each sample repeated by its weight, which must be an integer."""
+    wrong = np.flatnonzero(weights != np.round(weights))
+    if len(wrong):
+        raise InputError(
+            f"sample_weight or class_weight give sample {wrong[0]} the weight {weights[wrong[0]]:g}; "
+            'expected whole numbers with a given threshold, or threshold="auto"'
+        )
+    return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
+
+
 def choose(scores: FloatArray) -> npt.NDArray[np.int64]:
-    """Return the number of the class that scores choose."""
+    """Return the class number with the highest score."""
     if scores.ndim == 1 or scores.shape[1] == 1:
         return (scores.reshape(len(scores)) > 0).astype(np.int64)
     best: npt.NDArray[np.int64] = scores.argmax(axis=1)
@@ -258,7 +386,7 @@ def choose(scores: FloatArray) -> npt.NDArray[np.int64]:
 def hold_out(
     labels: npt.NDArray[np.int64], share: float, *, random_state: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Divide samples into those to learn from and those held out, with all classes in both if that can be."""
+    """Split samples into training and held-out samples, with all classes in both if possible."""
     counts = np.bincount(labels)
     n_held_out = max(1, round(share * len(labels)))
     can_stratify = counts.min() >= 2 and len(counts) <= min(n_held_out, len(labels) - n_held_out)

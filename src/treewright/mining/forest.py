@@ -1,15 +1,16 @@
-"""The space of features of parts of forests: gradient mining where all trees of a sentence are at hand.
+"""The feature space of parts of forests: gradient mining over all trees of a sentence.
 
-A list of candidates shows a few rivals of the gold tree. A forest holds all trees, by their parts: arcs, and
-two or three arcs that meet. The residue of a part is 1 if it is gold, 0 otherwise, minus its probability. The
-gradient of a feature, its count in gold parts minus its expected count, is the sum of the residues of the
-parts that have it. A feature has one basic feature for each arc of its part, as sub feature trees have (Qian
-& Liu 2015, section 5.2). That a modifier has no sibling before it, or none after it, is a basic feature, too.
+A list of candidates has a few competitors of the gold tree. A forest has all trees, by their parts: arcs, and
+two or three connected arcs. The residual of a part is 1 if it is gold, 0 otherwise, minus its probability.
+The gradient of a feature, its count in gold parts minus its expected count, is the sum of the residuals of
+its parts. A feature has one basic feature per arc of its part, like sub feature trees (Qian & Liu 2015,
+section 5.2). That a modifier has no sibling before or after it is a basic feature, too.
 
-The sum of the positive residues and that of the negative ones bound the gradients of all extensions, as #f+
-and #f- do in Algorithm 1: a basic feature whose bounds, in one role, do not exceed the threshold is in no
-feature that enters. Candidates are then bounded all at once in a table whose entries several of them may
-share, as in the filter of section 4.2. Exact sums are kept only of those whose bounds exceed the threshold.
+The sums of the positive and of the negative residuals bound the gradients of all extensions, as #f+ and #f-
+do in Algorithm 1: a basic feature whose bounds in some role do not exceed the threshold is in no feature that
+enters in that role. Candidates are then bounded together in a table whose entries several candidates may
+share, like the filter of section 4.2. Exact sums are computed only for candidates whose bounds exceed the
+threshold.
 """
 
 from itertools import pairwise
@@ -22,11 +23,11 @@ from treewright._typing import FloatArray, IntArray, Integers, Keys
 from treewright.native.mining.part_features import (
     N_ROLES,
     N_SHARES,
-    SHARE_SIZE,
     Known,
     PartFeatureTable,
     RoleParts,
     count_basic,
+    count_candidates,
     count_features,
     index_features,
     match_parts,
@@ -41,19 +42,23 @@ CODES_PER_KIND = 4
 NAMES = ("arcs", "pairs", "grandchildren", "grand-siblings", "triples")
 N_KINDS = len(NAMES)
 SMALLEST_RESIDUE = 0.01
-"""Parts that are more certain than this are left out of the sums."""
+"""Parts with a smaller absolute residual are left out of the sums."""
 SLACK = 0.999
-"""Of the threshold, what bounds must exceed: they are sums of low precision."""
+"""Share of the threshold that bounds must exceed, since they are sums of low precision."""
 PREFIX_BITS = 26
+MIN_ENTRY_BITS, MAX_ENTRY_BITS = 21, 25
+"""Minimum and maximum binary logarithm of the number of bounds of a share; the minimum fits the cache."""
+CANDIDATES_PER_ENTRY = 8
+"""Maximum number of candidates per entry, with repetitions, as far as `MAX_ENTRY_BITS` allows."""
 
 
 class ForestFeatures(NamedTuple):
-    """Features of parts.
+    """Features of parts of trees.
 
     Attributes
     ----------
     codes : ndarray of uint8, (n,)
-        Kind and directions.
+        Kind and directions of the part.
     basic : ndarray of int32, (n, 3)
         Numbers of basic features, by role, -1 for none.
     """
@@ -97,12 +102,12 @@ def mine_parts(
         Number of basic features.
     threshold : float
     min_purity : float
-        Minimum purity of features: the gradient divided by the sum of the absolute residues. It is 1 where
-        all parts are gold that the model finds improbable, or none is gold that it finds probable.
+        Minimum purity of features: the absolute gradient divided by the sum of the absolute residuals. It is
+        1 if all parts are gold, or if none is.
     degree : int
         Maximum number of arcs.
     copies : int, optional
-        Maximum number of features that enter of those that have exactly the same parts (none: all).
+        Maximum number of features that enter among those with exactly the same parts (None: all).
     n_jobs : int
         Number of threads; results do not depend on it.
     """
@@ -127,7 +132,7 @@ class MinedParts(NamedTuple):
     ----------
     features : ForestFeatures
     sums : ndarray of float, (n, 2)
-        Of the positive residues of their parts, and of the absolute values of the negative ones.
+        Sums of the positive residuals of their parts, and of the absolute values of the negative ones.
     """
 
     features: ForestFeatures
@@ -141,19 +146,19 @@ class MinedParts(NamedTuple):
 
     @property
     def purity(self) -> FloatArray:
-        """The absolute gradients, divided by the sums of the absolute residues."""
+        """The absolute gradients divided by the sums of the absolute residuals."""
         found: FloatArray = np.abs(self.gradients) / self.sums.sum(axis=1)
         return found
 
 
 class Limits(NamedTuple):
-    """What features must exceed to enter."""
+    """Thresholds of features."""
 
     threshold: float
     min_purity: float
 
     def are_kept(self, sums: FloatArray) -> npt.NDArray[np.bool_]:
-        """Tell which features enter, by the sums of their positive and negative residues."""
+        """Return which features enter, by the sums of their positive and negative residuals."""
         gradients, totals = np.abs(sums[:, 0] - sums[:, 1]), sums.sum(axis=1)
         kept: npt.NDArray[np.bool_] = (gradients > self.threshold) & (gradients >= self.min_purity * totals)
         return kept
@@ -164,18 +169,18 @@ class CountedKind(NamedTuple):
 
     kind: int
     n_parts: int
-    """Parts with a residue."""
+    """Number of parts with a residual."""
     n_basic: int
-    """Basic features that they have, and"""
+    """Number of basic features that they have."""
     n_alive: int
-    """of these, those above the threshold in some role."""
+    """Number of these above the threshold in some role."""
     n_counted: int
-    """Features whose bounds exceed the threshold."""
+    """Number of features whose bounds exceed the threshold."""
     features: ForestFeatures
     sums: FloatArray
-    """Of positive and of negative residues."""
+    """Sums of positive and of negative residuals."""
     marks: Keys
-    """Equal for features of the same parts."""
+    """Signatures, which are equal for features of the same parts."""
 
     def __str__(self) -> str:
         basic = f"{self.n_alive:,} of {self.n_basic:,} basic features"
@@ -196,14 +201,15 @@ def _count_kind(
     bound = SLACK * limits.threshold
     is_alive = gains.max(axis=2) > bound
     where = (parts, numbers, residues, is_alive)
+    entry_bits = _entry_bits(count_candidates(parts, numbers, is_alive))
 
     def bound_pairs(share: int) -> npt.NDArray[np.uint8]:
-        sketch = np.zeros((SHARE_SIZE, 2), dtype=np.float32)
+        sketch = np.zeros((1 << entry_bits, 2), dtype=np.float32)
         sketch_pairs(*where, share, sketch)
         return _high_bits(sketch, bound)
 
     def bound_features(share: int) -> npt.NDArray[np.uint8]:
-        sketch = np.zeros((SHARE_SIZE, 2), dtype=np.float32)
+        sketch = np.zeros((1 << entry_bits, 2), dtype=np.float32)
         sketch_features(*where, pairs, share, sketch)
         return _high_bits(sketch, bound)
 
@@ -222,8 +228,9 @@ def _count_kind(
     bits = np.stack(
         map_jobs(bound_features, every, n_jobs=n_jobs, what=f"bounding {NAMES[kind]}", unit="shares")
     )
-    # Few candidates are left, so that their shares need not be counted one by one.
-    ends = np.linspace(0, N_SHARES, min(n_jobs, N_SHARES) + 1).astype(int).tolist()
+    # If few candidates are left, all shares are counted at once.
+    n_pieces = min(N_SHARES, max(n_jobs, 1 << (entry_bits - MIN_ENTRY_BITS + 1)))
+    ends = np.linspace(0, N_SHARES, n_pieces + 1).astype(int).tolist()
     found = map_jobs(
         count, list(pairwise(ends)), n_jobs=n_jobs, what=f"counting {NAMES[kind]}", unit="shares"
     )
@@ -239,6 +246,12 @@ def _count_kind(
         sums,
         marks,
     )
+
+
+def _entry_bits(n_candidates: int) -> int:
+    """Return the binary logarithm of the number of entries of a share, for this many candidates."""
+    n_entries = n_candidates // (CANDIDATES_PER_ENTRY * N_SHARES)
+    return min(MAX_ENTRY_BITS, max(MIN_ENTRY_BITS, n_entries.bit_length()))
 
 
 def _high_bits(sketch: npt.NDArray[np.float32], threshold: float) -> npt.NDArray[np.uint8]:

@@ -1,8 +1,8 @@
-"""Gradient mining: features selected in a space that is never visited as a whole.
+"""Gradient mining: selection of features in a space that is never enumerated.
 
-Qian & Liu (2015), Algorithm 1, with the proximal step in the place of line 12 and the extension of frequent
-features only in that of line 17. Between two rounds of it the weights found so far can be refined by descent
-on the same objective: threshold * (sum of absolute weights) + sum of losses.
+Qian & Liu (2015), Algorithm 1, with the proximal step in place of line 12, and the extension of frequent
+features only in place of line 17. Between two rounds, the weights found so far can be refined by descent on
+the same objective: threshold * (sum of absolute weights) + sum of losses.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,46 +32,64 @@ PAPER_SETTINGS = {
     "tol": 0,
     "path": False,
 }
-"""As in the experiments of Qian & Liu (2015)."""
+"""The settings of the experiments of Qian & Liu (2015)."""
 APPROACH_RATIO = 0.5
 PATH_RATIO = 0.7
 PATH_ROUNDS = 4
-"""Thresholds follow each other in these ratios, on the way to a given one and in search of the best."""
+"""Ratios of successive thresholds, on the way to a given one and in search of the best."""
 PATIENCE = 6
 ENTERING_BYTES = 1 << 20
-"""Where memory is limited, what features that enter take of it until all of them are found."""
+"""If memory is limited, bytes of entering features that stay in memory during a search."""
 SORTING = 4
-"""How often they are in memory then."""
+"""Number of copies of entering features in memory while they are sorted."""
 SMALLEST_THRESHOLD = 1.0
-"""No way leads below it: there, each feature that occurs at all survives."""
+"""Minimum threshold of a path: below it, every feature that occurs survives."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradientMiner:
-    """Selects features of any space by their gradients.
+    """Selects features from any feature space by gradient mining (Algorithm 1 of Qian & Liu 2015).
+
+    `ConjunctionMiner` and the rerankers use it. Use it directly for a feature space of your own.
 
     Parameters
     ----------
     degree : int
-        The highest order of features.
+        Maximum order of a feature, such as the number of columns in a conjunction.
     threshold : float
-        The strength of the L1 norm: a feature enters when |#f+ - #f-| exceeds it.
+        L1 threshold C: a feature enters when |#f+ - #f-| exceeds it, where #f+ and #f- count its occurrences
+        in the right and in the wrong rows of violating samples.
     max_iter : int
-        Rounds through the space; it ends before when no feature enters.
+        Maximum number of mining rounds. Mining stops earlier when no feature enters.
     step : float or {"auto", "decreasing"}
-        How far a round moves weights: a constant (1 in the paper), 1 / sqrt(round), or one over the number of
-        violating rows.
+        Step size of a round: a constant (1 in the paper), 1 / sqrt(round), or 1 / the number of violating
+        rows.
     refine : int
-        Passes over the samples between two rounds, in which the weights found so far settle.
+        Number of passes over the samples between two rounds, which optimise the weights of selected features.
     pretrain_order : int
-        Features up to this order are mined first, alone.
+        Mine features up to this order first. 0 mines all orders from the start.
     tol : float
-        It also ends when a round lowers the objective by less than this share, twice in a row.
+        Stop when two rounds in a row lower the objective by less than this share.
     path : bool
-        Whether the threshold is approached from above, halving it, with at most four rounds each: then
-        features enter when nothing else explains the samples, not all at once at the beginning.
+        Approach the threshold from above, halving it, with at most four rounds per value. Fewer features
+        enter in this way.
     random_state : int
-        Of the order in which samples are passed.
+        Seed of the order in which samples are visited.
+
+    See Also
+    --------
+    ConjunctionMiner : Mines conjunctions, with the interface of scikit-learn.
+    PolynomialSpace : The space of all conjunctions.
+    SubtreeSpace : The space of all subtrees of dependency trees.
+    label_problem : Describes a classification problem.
+
+    Examples
+    --------
+    >>> space = tw.PolynomialSpace([[1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0]] * 5)
+    >>> problem = tw.label_problem([1, 0, 0, 0] * 5, n_classes=2)
+    >>> mined = tw.GradientMiner(degree=2, threshold=2).fit(space, problem)
+    >>> [space.name(feature) for feature in mined.features[2]]
+    ['x0 & x1']
     """
 
     degree: int
@@ -108,9 +126,9 @@ class GradientMiner:
         ----------
         space : FeatureSpace
         problem : Problem
-            About the rows of the space.
+            A problem over the rows of the space.
         checkpoint : Checkpoint, optional
-            Where each round is kept, and from where one goes on.
+            Checkpoint of each round, from which an interrupted run resumes.
         """
         run = MiningRun(self, space, problem, checkpoint, "mining")
         if self.path:
@@ -129,19 +147,19 @@ class GradientMiner:
         error: Callable[[float], float] = lambda score: 0.0,
         checkpoint: Checkpoint | None = None,
     ) -> list[PathStep]:
-        """Try thresholds from large to small, each from what was found with the one before.
+        """Try thresholds from large to small, each starting from the result of the one before.
 
-        It ends above `threshold`, or when the best score is above `enough` and six thresholds in a row were
-        no better (by a quarter of a standard error), or two were worse (by a whole one).
+        It stops above `threshold`, or when the best score is above `enough` and six thresholds in a row were
+        not better (by a quarter of a standard error), or two were worse (by a standard error).
 
         Parameters
         ----------
         space, problem, checkpoint
             As in `fit`.
         score : callable
-            Returns how well what was mined does on other samples; more is better.
+            Returns the score of a result on other samples; higher is better.
         enough : float
-            A score that shows that something was learnt.
+            A score that only a useful model reaches.
         error : callable
             Returns the standard error of a score.
         """
@@ -164,7 +182,7 @@ class GradientMiner:
 class MiningRun:
     """The state of one run of Algorithm 1, over one threshold or several.
 
-    Each round is kept under a name in a checkpoint, if there is one, and goes on from there.
+    If there is a checkpoint, each round is saved under a name, and the run resumes from it.
     """
 
     def __init__(
@@ -177,12 +195,12 @@ class MiningRun:
     ) -> None:
         if problem.n_rows != space.n_rows:
             raise InputError(
-                f"the problem is about {problem.n_rows} rows; expected {space.n_rows}, as the space has"
+                f"the problem has {problem.n_rows} rows; expected {space.n_rows}, as the space has"
             )
         self._miner = miner
         self._space = space
         self._problem = problem
-        # Only some spaces have a limit to memory.
+        # Only some spaces have a memory limit.
         self._memory: Memory = getattr(space, "memory", None) or Memory()
         self._active = ActiveFeatures(space, problem, self._memory)
         self._threshold = miner.threshold
@@ -197,7 +215,7 @@ class MiningRun:
             self._resume(state)
 
     def _resume(self, state: State) -> None:
-        """Go on from a round that was kept."""
+        """Resume from a saved round."""
         values, arrays = state.values, dict(state.arrays)
         self._position = _Position(**values["position"], worst=arrays.pop("worst").astype(np.int64))
         self._rng.bit_generator.state = values["rng"]
@@ -207,7 +225,7 @@ class MiningRun:
         self._active.set_arrays(arrays)
 
     def _save(self, checkpoint: Checkpoint) -> None:
-        """Keep a round, for `_resume`."""
+        """Save a round for `_resume`."""
         position = self._position._asdict()
         arrays = {**self._active.get_arrays(), "worst": position.pop("worst")}
         values = {
@@ -220,7 +238,7 @@ class MiningRun:
         checkpoint.save(self._name, State("mining", values, arrays))
 
     def thresholds(self, ratio: float, *, above: float) -> Iterator[float]:
-        """Yield thresholds from the first that lets anything survive, down to one above a given one."""
+        """Yield thresholds from the largest at which a feature survives, down to one above a given one."""
         _, worst = self._problem.assess(np.zeros((self._space.n_rows, self._problem.n_outputs)))
         search = self._space.search(self._problem.violations(worst), 0, 1)
         highest = [int(growth.counts.max(initial=0)) for growth in search.grow()]
@@ -231,14 +249,14 @@ class MiningRun:
             threshold *= ratio
 
     def mine(self, threshold: float, max_iter: int) -> None:
-        """Run Algorithm 1 with a threshold, at first for features of low order."""
+        """Run Algorithm 1 with a threshold, first for features of low order if requested."""
         self._threshold = threshold
         if 0 < self._miner.pretrain_order < self._miner.degree:
             self._mine(self._miner.pretrain_order, max_iter)
         self._mine(self._miner.degree, max_iter)
 
     def _mine(self, degree: int, max_iter: int) -> None:
-        """Run Algorithm 1 up to a degree until nothing enters, or too little is gained."""
+        """Run Algorithm 1 up to a degree until no feature enters or the gain is too small."""
         self._stage += 1
         if self._position.stage > self._stage:
             return
@@ -252,7 +270,7 @@ class MiningRun:
                 counted.advance()
 
     def _step_on(self, degree: int) -> None:
-        """Take one round, and tell and keep where it leads."""
+        """Do one round, and report and save its result."""
         stage, n_rounds, n_idle, _, before, worst = self._position
         n_entered = self._round(degree, worst)
         objective, settled = self._settle()
@@ -282,7 +300,7 @@ class MiningRun:
         return objective, worst if settled is None else settled
 
     def _round(self, degree: int, worst: Integers) -> int:
-        """Step once along the gradient of all features, order by order; return how many entered."""
+        """Take one step along the gradient of all features, order by order; return how many entered."""
         violations, threshold = self._problem.violations(worst), self._threshold
         if self._miner.step == "auto":
             step = 1 / max(1, len(violations.rows))
@@ -300,7 +318,7 @@ class MiningRun:
         return len(weights)
 
     def _search(self, degree: int, violations: Violations) -> dict[int, "_Entering"]:
-        """Return the features of zero weight that enter, of each order that has any."""
+        """Return the features of zero weight that enter, by order."""
         store = ArrayStore(ENTERING_BYTES if self._memory.is_limited else None)
         self._memory.hold("entering", ENTERING_BYTES)
         search = self._space.search(violations, self._threshold, degree)
@@ -339,7 +357,7 @@ class MiningRun:
         report(str(found), found)
 
     def result(self) -> Mined:
-        """Return what was found."""
+        """Return the selected features and the history."""
         features, weights = self._active.sorted_features()
         return Mined(
             features,
@@ -352,7 +370,7 @@ class MiningRun:
 
 
 class _Position(NamedTuple):
-    """Where a run is: in which stage, after how many rounds of it, and with what violators."""
+    """The position of a run: the stage, its number of rounds, and the violators."""
 
     stage: int = 0
     n_rounds: int = 0
@@ -370,7 +388,7 @@ class _Entering(NamedTuple):
 
 
 def _sort(kept: Sequence[tuple[Kept, Kept]]) -> _Entering:
-    """Return features that were kept in parts, sorted."""
+    """Return features that were stored in parts, sorted."""
     features = np.concatenate([load(part) for part, _ in kept])
     gradient = np.concatenate([load(part) for _, part in kept])
     sequence = np.lexsort(features.T[::-1])

@@ -1,4 +1,4 @@
-"""Conjunctions of one order with their places, in memory or on disk, and spans of them for one job."""
+"""Conjunctions of one order with their places, in memory or on disk, and ranges of them for one job."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,19 +11,19 @@ from treewright.mining.store import ArrayStore, Kept, load
 from treewright.native.mining.conjunctions import Admitted, ItemRows, Level
 
 PLACES_AT_A_TIME = 1 << 16
-"""Places that are looked at together."""
+"""Number of places that are processed together."""
 EVERYTHING = Admitted(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
 
 class Weighed(NamedTuple):
-    """A level, and how many candidates are met before each of its conjunctions, and in all."""
+    """A level, with the number of candidates visited before each of its conjunctions and in all."""
 
     level: Level
     n_met: npt.NDArray[np.int64]
 
 
 class KeptLevel(NamedTuple):
-    """The arrays of a weighed level, as a store keeps them."""
+    """The arrays of a weighted level, as stored."""
 
     items: Kept
     indptr: Kept
@@ -33,7 +33,7 @@ class KeptLevel(NamedTuple):
 
 
 class LevelSpan(NamedTuple):
-    """A span of the conjunctions of one level, extensions that may be counted, and how many are met."""
+    """A range of the conjunctions of a level, extensions that may be counted, and the number of visits."""
 
     level: KeptLevel
     span: tuple[int, int]
@@ -42,14 +42,14 @@ class LevelSpan(NamedTuple):
 
 
 class LoadedSpan(NamedTuple):
-    """The conjunctions of a span with their places, and the extensions that may be counted."""
+    """The conjunctions of a range with their places, and the extensions that may be counted."""
 
     level: Level
     admitted: Admitted
 
 
 def weigh(level: Level, rows: ItemRows) -> Weighed:
-    """Count the candidates that are met when conjunctions are extended."""
+    """Count the candidates that are visited when conjunctions are extended."""
     n_met = np.zeros(len(level.indptr), dtype=np.int64)
     total = 0
     for begin in range(0, len(level.rows), PLACES_AT_A_TIME):
@@ -67,7 +67,7 @@ def keep_level(weighed: Weighed, store: ArrayStore) -> KeptLevel:
 
 
 def load_level(kept: KeptLevel, span: tuple[int, int] | None = None) -> Level:
-    """Return the conjunctions of a level, or a span of them."""
+    """Return the conjunctions of a level, or a range of them."""
     begin, end = span or (0, kept.items.shape[0])
     indptr = load(kept.indptr, (begin, end + 1))
     places = int(indptr[0]), int(indptr[-1])
@@ -77,9 +77,9 @@ def load_level(kept: KeptLevel, span: tuple[int, int] | None = None) -> Level:
 
 
 def divide(kept: KeptLevel, work: int, weights: tuple[int, int]) -> list[tuple[tuple[int, int], int]]:
-    """Return spans of about `work`, and how many candidates each meets.
+    """Return ranges of about `work`, and the number of candidates of each.
 
-    Work is what candidates and places count for: each of them, the two `weights`.
+    Work is the number of candidates and of places, weighted by the two `weights`.
     """
     n_met = load(kept.n_met)
     loads = weights[0] * n_met + weights[1] * load(kept.indptr)
@@ -89,7 +89,7 @@ def divide(kept: KeptLevel, work: int, weights: tuple[int, int]) -> list[tuple[t
 
 
 def cut(spans: Sequence[LevelSpan]) -> list[LoadedSpan]:
-    """Return the conjunctions of spans, without the rest of their levels."""
+    """Return the conjunctions of ranges, without the rest of their levels."""
     loaded = []
     for each in spans:
         begin, end = each.span

@@ -1,23 +1,23 @@
-"""A limit to the memory that mining takes: what is held counts, and what would go beyond it is refused."""
+"""A memory limit for mining: allocations are recorded, and those beyond the limit are refused."""
 
 import ctypes
 import sys
 
 from treewright._naming import named
-from treewright.errors import InputError
+from treewright.errors import TROUBLESHOOTING, InputError
 
 MEBIBYTE = 1 << 20
 ALLOWANCE = 8
-"""One part in so many of a limit is left to the allocator, which rounds up."""
+"""One part in this many of a limit is reserved for the allocator, which rounds up."""
 
 
 class Memory:
-    """The bytes that mining may take, and what is held of them.
+    """The memory limit of mining, and the memory in use.
 
     Parameters
     ----------
     limit : int, optional
-        Without it, any number.
+        Maximum number of bytes; no limit by default.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -31,28 +31,30 @@ class Memory:
 
     @property
     def free(self) -> int:
-        """What is left to take; only where there is a limit."""
+        """Number of free bytes, if there is a limit."""
         limit = self.limit or 0
         return limit - limit // ALLOWANCE - sum(self._held.values())
 
     def hold(self, what: str, n_bytes: int) -> None:
-        """Note how much something takes from now on."""
+        """Record how much memory something uses from now on."""
         self._held[what] = n_bytes
 
     def require(self, what: str, n_bytes: int, *, remedy: str = "a higher threshold") -> None:
-        """Refuse what there is no room for, with the limit that it needs, or what else would help."""
+        """Refuse an allocation that does not fit, with the limit that it needs or another remedy."""
         if self.limit is None or n_bytes <= self.free:
             return
         needed = -(-(n_bytes + sum(self._held.values())) * ALLOWANCE // (ALLOWANCE - 1))
         raise InputError(
             f"{named('memory_limit')} is {self.limit:,} bytes; {what} need at least {needed:,} "
-            f"({-(-needed // MEBIBYTE):,} MiB) or {remedy}"
+            f"({-(-needed // MEBIBYTE):,} MiB) or {remedy}",
+            help=f"{TROUBLESHOOTING}#memory",
         )
 
     def trim(self) -> None:
-        """Where there is a limit, let the allocator of Linux return freed memory to the system."""
-        # Each thread keeps what it has freed. Mining 40,000 rows with 4 threads and a limit of 48 MiB takes
-        # 34 to 40 MiB, without this call 91 to 93 MiB; with one thread and 24 MiB, 24.0 and 25.7 MiB.
+        """If there is a limit, let the allocator of Linux return freed memory to the system."""
+        # Each thread keeps the memory that it has freed. Mining 40,000 rows with 4 threads and a limit of 48
+        # MiB takes 34 to 40 MiB, without this call 91 to 93 MiB; with one thread and 24 MiB, 24.0 and 25.7
+        # MiB.
         if self.is_limited and sys.platform == "linux":
             trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
             if trim is not None:

@@ -7,50 +7,60 @@ import numpy as np
 from sklearn.base import TransformerMixin
 
 from treewright._typing import Count, Fraction, LimitedMemory, NonNegativeFloat, NonNegativeInt, Range
-from treewright.mining.estimator import ConjunctionEstimator
+from treewright.mining.estimator import ConjunctionEstimator, repeat_samples, weigh_samples
 from treewright.scale import Client
 
 
 class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[misc]
-    """Selects conjunctions of binary features, of any order, and turns rows into them.
+    """Selects conjunctions of binary features, of any order, and transforms rows into them.
 
-    No conjunction is ever made that its parts rule out, so that the space of all of them need not fit
-    anywhere; see the page on mining for how.
+    A conjunction is only counted if its parts can still be selected, so the space of all conjunctions is
+    never enumerated; the page on mining explains how.
 
     Parameters
     ----------
-    degree : int
-        Maximum number of features in a conjunction.
+    degree : int or "auto"
+        Maximum number of features in a conjunction. "auto" is 5 where conjunctions are added to a linear
+        model, and 3 where they are mined.
     threshold : float or "auto"
         L1 threshold; a higher one selects fewer conjunctions. A conjunction enters when it is present in more
-        violating samples of one side than of the other, by more than this. Chosen on held-out samples if
-        "auto".
+        violating samples of one side than of the other, by more than this. If "auto", conjunctions are added
+        to a linear model of all columns while that helps on held-out samples.
     max_iter : int
-        Maximum number of mining rounds. See `GradientMiner` for this and the next four;
-        ``**PAPER_SETTINGS`` are those of Qian & Liu (2015).
+        Maximum number of mining rounds. This and the next four apply to a given threshold; see
+        `GradientMiner`. ``**PAPER_SETTINGS`` are those of Qian & Liu (2015).
     step : float or {"auto", "decreasing"}
         Step size of a round: a constant, 1/sqrt(round), or automatic.
     refine : int
-        Passes over the samples between two mining rounds.
+        Number of passes over the samples between two mining rounds.
     pretrain_order : int
-        Order up to which features are mined first, alone.
+        Mine features up to this order first.
     tol : float
-        Stop when two rounds lower the objective by less than this share.
+        Stop when two rounds in a row lower the objective by less than this share.
     path : bool or "auto"
-        Approach the threshold from above, which selects fewer conjunctions. With an automatic threshold
-        "auto" also tries to go there at once, in five rounds, and does so if that is better on the held-out
-        samples; with a given one it is the same as True.
+        Approach the threshold from above, which selects fewer conjunctions. With an automatic threshold and
+        ``linear=False``, "auto" also tries five rounds at the threshold itself and keeps them if they score
+        higher on the held-out samples; with a given threshold, "auto" is the same as True.
     validation_fraction : float
-        Share of the samples on which a threshold is chosen.
+        Share of the samples to hold out. Small data sets are split up to five times.
+    linear : bool
+        Add conjunctions to a linear model of all columns, if the threshold is automatic. If False, an
+        automatic threshold is that of Algorithm 1, chosen on held-out samples.
+    negations : bool
+        Allow absent columns as conditions, in conjunctions added to a linear model.
+    one_standard_error : bool
+        Select the fewest conjunctions within one standard error of the lowest held-out loss.
+    max_seconds : float, optional
+        Time limit of the selection. After it, no more conjunctions are added, with a warning.
     memory_limit : int, optional
-        Memory limit beside the samples; the rest goes to disk. These are the bytes that `fit` may take
-        beside `X` and the packages (not the list `conjunctions_`, nor what another
-        final estimator takes, nor a copy of an `X` that is no CSR matrix with int32 indices and int8 values).
-        Beyond it what survivors keep goes to disk, and less is counted at a time, which is slower; the result
-        is the same. One that is too small is refused with the least that would do.
+        Memory limit beside the samples, in bytes. Also not counted are the packages, the list
+        `conjunctions_`, the final estimator, and a copy of an `X` that is not a CSR matrix with int32 indices
+        and int8 values. Beyond the limit, intermediate results go to disk and features are counted in smaller
+        batches, which is slower; the result is the same. If the limit is too small, the error gives the
+        minimum.
     filter_memory : int, optional
-        Memory of a Bloom filter that candidates pass before counting. It is a spectral one; the result does
-        not depend on it.
+        Memory of a Bloom filter that candidates pass before counting. The result does not
+        depend on it.
     sparse_output : bool
         Return sparse matrices from `transform`.
     n_jobs : int
@@ -61,19 +71,36 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     Attributes
     ----------
     conjunctions_ : list of tuple of int
-        The columns of each selected conjunction, ascending; single features are among them.
+        The columns of each selected conjunction, in ascending order; single columns are included. A column
+        that must be absent is the negative number ``~column``.
     coef_ : ndarray of float, (n_classes or 1, n_conjunctions)
+        Weights of the conjunctions.
     intercept_ : ndarray of float, (n_classes or 1,)
+        The intercepts.
     classes_ : ndarray
+        The classes.
     threshold_ : float
-        The threshold that was used.
+        The threshold that was used. If conjunctions were added to a linear model, the lowest score statistic
+        (a sum of residuals divided by its standard error) with which a conjunction entered.
     followed_path_ : bool
         Whether the threshold was approached from above.
     path_ : list of PathStep
-        The thresholds that were tried, with accuracies on the held-out samples.
-    history_ : list of IterationReport
-        How each round ended. This and `path_` are empty in a loaded miner.
+        The thresholds that were tried, with scores on the held-out samples: accuracies, or minus the mean
+        logistic loss.
+    history_ : list of IterationReport or StepReport
+        A report of each round. This and `path_` are empty in a loaded miner.
     n_iter_ : int
+        Number of rounds.
+    is_exact_ : bool
+        Whether all conjunctions that could be selected were counted. Not saved, like `is_out_of_time_`.
+    is_out_of_time_ : bool
+        Whether `max_seconds` ended the selection.
+
+    See Also
+    --------
+    ConjunctionClassifier : Selects conjunctions and classifies by them.
+    GradientMiner : Mines features of any space.
+    TableBinarizer : Turns numbers and categories into binary columns.
 
     Examples
     --------
@@ -89,7 +116,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     def __init__(
         self,
         *,
-        degree: Count = 3,
+        degree: Count | Literal["auto"] = "auto",
         threshold: NonNegativeFloat | Literal["auto"] = "auto",
         max_iter: Count = 20,
         step: Annotated[float, Range(1e-12, 1e12)] | Literal["auto", "decreasing"] = "auto",
@@ -98,6 +125,10 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         tol: Fraction = 1e-3,
         path: bool | Literal["auto"] = "auto",
         validation_fraction: Annotated[float, Range(0.01, 0.9)] = 0.2,
+        linear: bool = True,
+        negations: bool = True,
+        one_standard_error: bool = False,
+        max_seconds: Annotated[float, Range(0)] | None = None,
         memory_limit: LimitedMemory | None = None,
         filter_memory: LimitedMemory | None = None,
         sparse_output: bool = True,
@@ -113,6 +144,10 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         self.tol = tol
         self.path = path
         self.validation_fraction = validation_fraction
+        self.linear = linear
+        self.negations = negations
+        self.one_standard_error = one_standard_error
+        self.max_seconds = max_seconds
         self.memory_limit = memory_limit
         self.filter_memory = filter_memory
         self.n_jobs = n_jobs
@@ -123,6 +158,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         self,
         X: Any,  # noqa: ANN401
         y: Any,  # noqa: ANN401
+        sample_weight: Any = None,  # noqa: ANN401
         *,
         checkpoint: str | os.PathLike[str] | None = None,
         client: Client | None = None,
@@ -135,12 +171,25 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
             Of zeros and ones.
         y : array, (n_samples,)
             Labels of any kind.
+        sample_weight : array, (n_samples,), optional
+            Weights of the samples; with a given threshold whole numbers, as if each were there so often.
         checkpoint : path, optional
             A folder where each round is kept; the same call goes on from there after an interruption.
         client : distributed.Client, optional
-            A cluster that counts conjunctions; the result is the same.
+            A cluster that counts conjunctions with a given threshold or ``linear=False``; the result is the
+            same.
         """
-        _, _, mined = self._mine(X, y, checkpoint, client)
+        self._check_options()
+        rows, y, labels = self._check_samples(X, y)
+        weights = weigh_samples(sample_weight, None, y, rows)
+        if self._is_additive:
+            added = self._add_to_linear(rows, labels, weights, checkpoint)
+            self.coef_, self.intercept_ = np.ascontiguousarray(added.weights.T), added.intercept
+            return self
+        if sample_weight is not None:
+            repeated = repeat_samples(weights)
+            rows, labels = rows[repeated], labels[repeated]
+        mined = self._mine(rows, labels, checkpoint, client)
         self.coef_ = np.ascontiguousarray(mined.weights.T)
         self.intercept_ = mined.intercept
         return self

@@ -1,4 +1,4 @@
-"""Where features stand in one tree: the arcs that each occurrence is made of."""
+"""Occurrences of features in one tree, as the arcs of each occurrence."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,15 @@ from treewright.native.mining.subtrees import N_DEPTHS
 
 
 class ArcFeatures:
-    """The arcs of a tree, by the words that they lead to, and the numbers of their basic features.
+    """The arcs of a tree, by their modifiers, and the numbers of their basic features.
 
     Parameters
     ----------
     tree : DepTree
     encoder : ArcEncoder
-        What makes basic features of arcs.
+        Computes the basic features of arcs.
     keys : ndarray of uint64
-        The basic features that are looked for, sorted; their places are their numbers.
+        The basic features to look for, sorted; their positions are their numbers.
     """
 
     def __init__(self, tree: DepTree, encoder: ArcEncoder, keys: Keys) -> None:
@@ -48,10 +48,10 @@ class ArcFeatures:
         return self._having.get(number, [])
 
     def candidates(self, features: Sequence[IntArray], *, n_depths: int = 1) -> list[tuple[int, list[int]]]:
-        """Return the columns and items of the features all of whose basic features are in the tree.
+        """Return the columns and items of the features whose basic features are all in the tree.
 
-        `features` has an array for each order, of one feature a row; an item is a basic feature, or one times
-        `n_depths` and a depth.
+        `features` has an array for each order with one feature per row; an item is a basic feature, or a
+        basic feature times `n_depths` plus a depth.
         """
         found, start = [], 0
         for each in features:
@@ -61,10 +61,10 @@ class ArcFeatures:
         return found
 
     def match_subtree(self, codes: Sequence[int]) -> list[int]:
-        """Return the words to which the arcs of all occurrences of a sub feature tree lead.
+        """Return the modifiers of the arcs of all occurrences of a sub feature tree.
 
-        The feature is written as in `SubtreeSpace`; it grows to the right, so that the next arc hangs under
-        the last one or is the next sibling of one on the path to it.
+        The feature has the format of `SubtreeSpace`. It grows to the right: the next arc is a child of the
+        last one, or the next sibling of an arc on the path to it.
         """
         fragments: list[tuple[tuple[int, ...], tuple[int, ...]]]
         fragments = [((word,), (word,)) for word in self.having(codes[0] // N_DEPTHS)]
@@ -79,7 +79,7 @@ class ArcFeatures:
         return sorted({word for _, words in fragments for word in words})
 
     def _next(self, path: tuple[int, ...], depth: int) -> list[int]:
-        """Return where a fragment can grow at a depth."""
+        """Return the arcs by which a fragment can grow at a depth."""
         if depth == len(path):
             return self._children[path[-1]]
         siblings = self._children[self._heads[path[depth]]]

@@ -1,4 +1,4 @@
-"""Sub feature trees that are to be found again in any number of trees."""
+"""Sub feature trees to be matched in any number of trees."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -14,14 +14,14 @@ from treewright.native.mining.subtrees import N_DEPTHS
 
 
 class Patterns:
-    """Sub feature trees that are to be found again, prepared once for any number of trees.
+    """Sub feature trees to be matched, prepared once for any number of trees.
 
     Parameters
     ----------
     keys : ndarray of uint64
-        The basic features that they are made of.
+        The basic features of the sub feature trees.
     features : sequence of ndarray of int32
-        An array for each order, as `SubtreeSpace` writes features.
+        An array for each order, in the format of `SubtreeSpace`.
     """
 
     def __init__(self, keys: Keys, features: Sequence[IntArray]) -> None:
@@ -31,7 +31,7 @@ class Patterns:
         self.marked = _mark(features, len(keys))
 
     def known(self, indptr: Integers, found: Keys) -> Features:
-        """Return the numbers of those basic features of arcs that are among the keys."""
+        """Return the numbers of the basic features of arcs that are among the keys."""
         ids = np.empty(len(found), dtype=np.int32)
         find_keys(self.keys, self.slots, found, ids)
         n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
@@ -39,7 +39,7 @@ class Patterns:
 
 
 class _Level(NamedTuple):
-    """The nodes of paths of one length: their parents among those one shorter, last codes, and features."""
+    """The nodes of paths of one length: their parents among shorter paths, last codes, and features."""
 
     parents: Integers
     codes: Integers
@@ -89,7 +89,7 @@ def _mark(features: Sequence[IntArray], n_keys: int) -> Marked:
 
 
 def make_index(keys: Keys) -> IntArray:
-    """Return a hash table of keys, by which their numbers are found."""
+    """Return a hash table that maps keys to their numbers."""
     slots = np.full(1 << (2 * len(keys) + 1).bit_length(), -1, dtype=np.int32)
     index_keys(keys, slots)
     return slots

@@ -22,6 +22,7 @@ from treewright.mining.levels import (
     weigh,
 )
 from treewright.mining.memory import Memory
+from treewright.mining.naming import merge_intervals
 from treewright.mining.single_columns import BYTES_TO_FIND, Singles, bytes_to_count
 from treewright.mining.space import Growth, Violations
 from treewright.mining.store import ArrayStore, load
@@ -36,49 +37,60 @@ from treewright.progress import track
 from treewright.scale import Client, iter_jobs, map_jobs
 
 WORK = 1 << 21
-"""Candidates that are counted by one job, about."""
+"""Approximate number of candidates counted by one job."""
 JOBS_AT_ONCE = 8
-"""Jobs for each thread whose results are waited for together."""
+"""Number of jobs per thread whose results are collected together."""
 SENT_TOGETHER = 16
-"""Jobs that are sent to a worker of a cluster at a time."""
+"""Number of jobs that are sent to a worker of a cluster at a time."""
 PLACE_BYTES, CANDIDATE_BYTES, FILTER_BYTES, FEATURE_BYTES, SCRATCH_BYTES = 12, 24, 64, 80, 40
-"""What a job takes: for each place of what it extends; for each candidate that it meets, twice the place of
-what survives; for each that passes a filter; for each feature that survives, beside its columns and counts;
-and for each column, beside its counts."""
+"""Bytes of a job: per place of the extended conjunctions; per visited candidate, twice the place of a
+survivor; per candidate that passes a filter; per surviving feature, beside its columns and counts; and per
+column, beside its counts."""
 MATCH_BYTES, SLOT_BYTES, NODE_BYTES = 10, 12, 9
-"""What is taken where features are looked for: by each place, here and where it is put among those of other
-features; by a slot of their table; by each column."""
+"""Bytes of matching: per place, here and in the combined result; per slot of the table; per column."""
 
 
 class PolynomialSpace:
-    """All conjunctions of the columns of a binary matrix.
+    """The feature space of all conjunctions of the columns of a binary matrix.
 
-    A feature of order r is a row of r columns, ascending.
+    A feature of order r is a row of r column numbers, in ascending order.
 
     Parameters
     ----------
-    rows : sparse matrix or array
-        Of zeros and ones.
+    rows : sparse matrix or array, (n_rows, n_columns)
+        The samples, of zeros and ones.
     names : sequence of str, optional
-        Names of the columns; ``x0``, ``x1``, ... without them.
+        Names of the columns; ``x0``, ``x1``, ... by default.
     n_jobs : int
-        Threads that count; the result does not depend on them.
+        Number of threads; results do not depend on it.
     client : distributed.Client, optional
-        A cluster that counts instead, but for the filter; the result is the same.
+        Cluster that counts the features. Results are the same. The Bloom filter is not used there.
     memory_limit : int, optional
-        Bytes that mining may take beside the rows themselves; what survivors keep goes to disk beyond it, and
-        less is counted at a time. One that is too small is refused with the least that would do. What is on
-        its way to a cluster or back does not count.
+        Memory limit in bytes, beside the rows themselves. Beyond it, intermediate results go to disk and
+        features are counted in smaller batches. If the limit is too small, the error gives the minimum. Data
+        sent to and from a cluster are not counted.
     filter_memory : int, optional
-        Bytes for a Bloom filter that candidates pass before they are counted; without it none is used.
+        Size in bytes of a Bloom filter that candidates pass before they are counted; none by default.
     budget : int, optional
-        How many candidates are met in one order at the most; conjunctions beyond are not extended, rare
-        columns coming first. Without it all are. Not with a `memory_limit`.
+        Maximum number of candidates per order. Conjunctions beyond it are not extended; those of rare columns
+        come first. No maximum by default. Cannot be used with `memory_limit`.
 
     Attributes
     ----------
     memory : Memory
-        What is held of the bytes that may be taken.
+        The use of memory, with its limit.
+
+    See Also
+    --------
+    GradientMiner : Selects features from a space.
+    ConjunctionMiner : Mines conjunctions, with the interface of scikit-learn.
+    SubtreeSpace : The space of all subtrees of dependency trees.
+
+    Examples
+    --------
+    >>> space = tw.PolynomialSpace([[1, 1, 0], [1, 0, 1]], names=["rain", "wind", "sun"])
+    >>> space.n_rows, space.name([0, 1])
+    (2, 'rain & wind')
     """
 
     def __init__(
@@ -104,15 +116,15 @@ class PolynomialSpace:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.rows.shape[0])
 
     def search(self, violations: Violations, threshold: float, degree: int) -> "PolynomialSearch":
-        """Begin with the columns of the violating rows; there is no order above `degree`."""
+        """Start a search with the columns of the violating rows, up to order `degree`."""
         return PolynomialSearch(self, violations, threshold, degree)
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
-        """Return where conjunctions are present: a row for each of the space, a column for each of them."""
+        """Return where conjunctions are present: rows of the space by conjunctions."""
         return match_conjunctions(self.rows, features, self.memory)
 
     def name(self, feature: Sequence[int]) -> str:
@@ -121,18 +133,18 @@ class PolynomialSpace:
 
 
 class Shares(NamedTuple):
-    """How memory is shared out.
+    """Division of the memory limit.
 
     Attributes
     ----------
     store : int or None
-        Bytes of what survivors keep, for each of two orders.
+        Bytes of the places of survivors, for each of two orders.
     places : int
-        Places of single columns that are found together.
+        Number of places of single columns that are found together.
     work : int
-        That of one job.
+        Work of one job.
     weights : tuple of int
-        What each candidate, and each place of what it extends, counts for there.
+        Weights of a candidate, and of a place of the extended conjunction, in that work.
     """
 
     store: int | None
@@ -144,7 +156,7 @@ class Shares(NamedTuple):
 class PolynomialSearch:
     """One search through conjunctions, from parents to extensions by one more column.
 
-    Columns are renumbered from rare to frequent, without those that are not frequent enough.
+    Columns are renumbered from rare to frequent; infrequent columns are left out.
     """
 
     def __init__(self, space: PolynomialSpace, violations: Violations, threshold: float, degree: int) -> None:
@@ -181,7 +193,7 @@ class PolynomialSearch:
             )
             what = f"counting conjunctions of order {self._order}"
             for parts in track(self._spread(counting, groups), what, total=len(groups), unit="parts"):
-                # What has been kept on disk is not also held in memory while the next parts are counted.
+                # Data on disk are not also held in memory while the next parts are counted.
                 parts.reverse()
                 while parts:
                     growth, level = parts.pop()
@@ -196,7 +208,7 @@ class PolynomialSearch:
     def _spread(
         self, counting: ConjunctionCounting, groups: Sequence[Sequence[LevelSpan]]
     ) -> Iterator[list[GrownLevel]]:
-        """Yield what is counted for groups of tasks, in their order, by threads or on a cluster."""
+        """Yield the counts of groups of tasks, in their order, by threads or on a cluster."""
         if self._space.client is not None:
             yield from iter_jobs(counting.count, map(cut, groups), client=self._space.client)
             return
@@ -206,21 +218,21 @@ class PolynomialSearch:
             batch = groups[begin : begin + n_at_once]
             yield from map_jobs(lambda group: counting.count(cut(group)), batch, n_jobs=n_jobs)
             if n_jobs > 1:
-                # Each thread has memory of its own that it keeps.
+                # Each thread keeps memory of its own.
                 self._space.memory.trim()
 
     @property
     def n_bytes(self) -> tuple[int, int]:
-        """Bytes of what is kept for the next order, in memory and on disk."""
+        """Bytes of the data for the next order, in memory and on disk."""
         return self._store.n_bytes, self._store.n_bytes_on_disk
 
     def close(self) -> None:
-        """Forget what was kept for the next order."""
+        """Delete the data for the next order."""
         self._levels = []
         self._store.close()
 
     def _start(self) -> Growth:
-        """Count single columns, and write the rows again with the frequent ones, renumbered."""
+        """Count single columns, and write the rows with the frequent ones, renumbered."""
         rows, n_rows = self._space.rows, len(self._violations.rows)
         needed = bytes_to_count(rows, self._violations)
         what = f"counts of {rows.shape[1]:,} columns in {n_rows:,} rows"
@@ -239,9 +251,9 @@ class PolynomialSearch:
         return Growth(features, singles.counts, singles.n_candidates, singles.n_instances, len(features))
 
     def _share_out(self, singles: Singles) -> Shares:
-        """Share out what is left of the limit, or refuse one that is too small.
+        """Divide the rest of the memory limit, or refuse a limit that is too small.
 
-        Jobs have half of it, or what the largest needs. They are of about the same work, but for the last
+        Jobs get half of it, or what the largest needs. They have about the same work, except for the last
         conjunction of each.
         """
         memory, n_jobs, n_counters = self._space.memory, self._space.n_jobs, self._violations.n_counters
@@ -250,7 +262,7 @@ class PolynomialSearch:
         weights = CANDIDATE_BYTES + of_filter + of_feature // (int(self._threshold) + 1), PLACE_BYTES
         largest = singles.largest_work(weights)
         scratch = (SCRATCH_BYTES + 4 * n_counters) * len(self._columns)
-        # What threads free is given back after their jobs; the calling thread uses it again.
+        # Memory freed by threads is returned after their jobs; the calling thread reuses it.
         n_jobs = n_jobs if n_jobs == 1 else 2 * n_jobs
         least = n_jobs * (largest + largest // 4 + 1 + scratch)
         needed = singles.n_bytes + max(least, singles.n_bytes_to_start)
@@ -261,7 +273,7 @@ class PolynomialSearch:
         return Shares((free - for_jobs) // 2, for_jobs // BYTES_TO_FIND, work, weights)
 
     def _plan(self, levels: Sequence[KeptLevel]) -> list[LevelSpan]:
-        """Divide conjunctions into spans of about the same number of candidates, whatever the threads."""
+        """Divide conjunctions into ranges of similar numbers of candidates, for any number of threads."""
         sifting = self._sifting()
         admitted = [EVERYTHING] * len(levels)
         if sifting is not None and not self._space.memory.is_limited:
@@ -280,7 +292,7 @@ class PolynomialSearch:
         return Sifting(self._rows, len(self._columns), self._violations.n_counters, self._threshold, memory)
 
     def _within_budget(self, tasks: list[LevelSpan]) -> list[LevelSpan]:
-        """Return the first tasks, as many as the budget allows, and note what share of all they are."""
+        """Return as many of the first tasks as the budget allows, and record their share of all."""
         n_met = np.cumsum([task.n_met for task in tasks], dtype=np.int64)
         if self._space.budget is None or len(tasks) == 0 or n_met[-1] <= self._space.budget:
             self.share = 1.0
@@ -291,8 +303,17 @@ class PolynomialSearch:
 
 
 def name_conjunction(feature: Sequence[int], names: Sequence[str] | None) -> str:
-    """Return a conjunction of columns as ``a & b``; columns without names are ``x0``, ``x1``, ..."""
-    return " & ".join(f"x{item}" if names is None else names[item] for item in feature)
+    """Return a conjunction of columns as ``a & b``; columns without names are ``x0``, ``x1``, ...
+
+    The number ``~column`` stands for a column that is absent, as in ``a & not b``.
+    """
+    return " & ".join(merge_intervals(_name_literal(item, names) for item in feature))
+
+
+def _name_literal(item: int, names: Sequence[str] | None) -> str:
+    column = ~item if item < 0 else item
+    name = f"x{column}" if names is None else names[column]
+    return f"not {name}" if item < 0 else name
 
 
 def match_conjunctions(
@@ -300,7 +321,7 @@ def match_conjunctions(
 ) -> csr_matrix:
     """Return where conjunctions are present: a binary matrix with a column for each, in their order.
 
-    `features` has an array for each order, of one conjunction a row.
+    `features` has an array for each order with one conjunction per row.
     """
     memory, n_features = memory or Memory(), sum(map(len, features))
     what = f"{n_features:,} selected conjunctions"
@@ -325,7 +346,7 @@ def match_conjunctions(
 
 
 def make_trie(features: Sequence[IntArray]) -> ConjunctionTrie:
-    """Return features, an array for each order, as paths of their items."""
+    """Return a trie of features, given as an array for each order."""
     size, n_slots = sum(each.size for each in features), _count_slots(features)
     trie = ConjunctionTrie(
         np.full(n_slots, EMPTY, dtype=np.uint64),

@@ -1,8 +1,8 @@
-"""What is learnt: labels of rows, or the best row of each list; both as an L1-norm support vector machine.
+"""Learning problems: labels of rows, or the best row of each list, as an L1-norm support vector machine.
 
-The loss of a sample is that of Qian & Liu (2015, section 3.2), with the sign mended: the largest, over all
-alternatives, of cost + score - score of the right one. The alternative that reaches it, if it is not the
-right one, makes the sample a violator.
+The loss of a sample is that of Qian & Liu (2015, section 3.2), with the sign corrected: the maximum, over all
+alternatives, of cost + score - score of the right one. If the maximum is not at the right one, the sample is
+a violator.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from treewright.mining.space import Violations
 from treewright.native.learn.proximal import Alternatives, find_violators
 
 SAMPLE_BYTES, SCORE_BYTES = 32, 8
-"""What mining keeps of each sample beside its alternatives, and of each score."""
+"""Bytes that mining needs per sample, beside its alternatives, and per score."""
 
 
 class Problem:
@@ -25,11 +25,11 @@ class Problem:
     ----------
     alternatives : Alternatives
     n_rows : int
-        How many rows the alternatives are about.
+        Number of rows to which the alternatives refer.
     n_outputs : int
-        How many weights a feature has.
+        Number of weights of a feature.
     has_intercept : bool
-        Whether each output has a weight of its own, whatever the row.
+        Whether each output has an intercept.
     """
 
     def __init__(
@@ -42,32 +42,31 @@ class Problem:
 
     @property
     def n_samples(self) -> int:
-        """How many samples there are."""
+        """Number of samples."""
         return len(self.alternatives.indptr) - 1
 
     @property
     def n_bytes(self) -> int:
-        """What the samples take, with their labels and scores and the order in which they are passed."""
+        """Bytes of the samples, with their labels, scores and order."""
         own = sum(array.nbytes for array in self.alternatives)
         return own + SAMPLE_BYTES * self.n_samples + SCORE_BYTES * self.n_rows * self.n_outputs
 
     def without_base_scores(self) -> "Problem":
-        """Return the same problem, where only what is learnt counts."""
+        """Return the same problem without base scores."""
         bare = self.alternatives._replace(base_scores=np.zeros_like(self.alternatives.base_scores))
         return Problem(bare, self.n_rows, self.n_outputs, has_intercept=self.has_intercept)
 
     def assess(self, scores: FloatArray) -> tuple[float, Integers]:
-        """Return the sum of the losses, and each sample's alternative of the highest loss.
+        """Return the sum of the losses, and the alternative with the highest loss of each sample.
 
-        The latter is -1 where no loss is above zero, in samples that are no violators. `scores` are those of
-        each row and output.
+        The latter is -1 for samples without a positive loss. `scores` has the scores of each row and output.
         """
         worst = np.empty(self.n_samples, dtype=np.int64)
         loss: float = find_violators(self.alternatives, scores, worst)
         return loss, worst
 
     def violations(self, worst: Integers) -> Violations:
-        """Return the rows of the right and the worst alternatives; where these are the same rows, once."""
+        """Return the rows of the right and of the worst alternatives; once if they are the same."""
         violators = np.flatnonzero(worst >= 0)
         right, wrong = self.alternatives.indptr[violators + 1] - 1, worst[violators]
         rows, outputs = self.alternatives.rows, self.alternatives.outputs
@@ -81,9 +80,31 @@ class Problem:
 
 
 def label_problem(labels: npt.ArrayLike, n_classes: int) -> Problem:
-    """Return the problem of learning labels, from 0 to n_classes - 1, of rows.
+    """Describe a classification problem to `GradientMiner`: one label per row.
 
-    Two classes have one output, which is positive for the second: there the alternative to the row is none.
+    With two classes, a feature has one weight, which is positive if it speaks for class 1.
+
+    Parameters
+    ----------
+    labels : array of int, (n_rows,)
+        The class of each row, from 0 to `n_classes` - 1.
+    n_classes : int
+        Number of classes, at least 2.
+
+    Returns
+    -------
+    Problem
+
+    See Also
+    --------
+    list_problem : Ranking instead of classification.
+    GradientMiner : Selects features for a problem.
+
+    Examples
+    --------
+    >>> problem = tw.label_problem([1, 0, 0, 2], n_classes=3)
+    >>> problem.n_samples, problem.n_outputs
+    (4, 3)
     """
     labels = _as_integers("labels", labels)
     check_integer("n_classes", n_classes, minimum=2)
@@ -92,11 +113,11 @@ def label_problem(labels: npt.ArrayLike, n_classes: int) -> Problem:
     n_samples = len(labels)
     samples = np.arange(n_samples)
     if n_classes == 2:
-        # The right alternative stands last: the row itself for label 1, none for label 0.
+        # The right alternative is last: the row itself for label 1, none for label 0.
         rows = np.where(labels[:, np.newaxis] == [[0, 1]], samples[:, np.newaxis], -1)
         outputs = np.zeros((n_samples, 2), dtype=np.int64)
     else:
-        # Among equal losses the first counts: wrong classes take turns at that, so that none is favoured.
+        # Among equal losses the first counts: the order of wrong classes rotates, so that none is favoured.
         turns = (samples[:, np.newaxis] + np.arange(n_classes - 1)) % (n_classes - 1)
         wrong = (labels[:, np.newaxis] + 1 + turns) % n_classes
         outputs = np.column_stack([wrong, labels])
@@ -116,23 +137,41 @@ def list_problem(
     costs: npt.ArrayLike | None = None,
     base_scores: npt.ArrayLike | None = None,
 ) -> Problem:
-    """Return the problem of finding the right row of each list.
+    """Describe a ranking problem to `GradientMiner`: find the right row of each list.
 
     Parameters
     ----------
-    indptr : ndarray of int, (n_lists + 1,)
-        List i has the rows from `indptr[i]` to `indptr[i + 1]`; none is empty.
-    right : ndarray of int, (n_lists,)
-        The number of the right row of each list.
-    costs : ndarray of float, (n_rows,), optional
-        What choosing each row costs; without it, 1 for all but the right ones.
-    base_scores : ndarray of float, (n_rows,), optional
-        Scores that are added to those learnt.
+    indptr : array of int, (n_lists + 1,)
+        List i has the rows from `indptr[i]` to `indptr[i + 1]`. No list is empty.
+    right : array of int, (n_lists,)
+        The number of the right row of each list, counted over all lists.
+    costs : array of float, (n_rows,), optional
+        The cost of choosing each row; by default 0 for the right rows and 1 for all others.
+    base_scores : array of float, (n_rows,), optional
+        Scores to which the learnt scores are added, such as those of a parser.
+
+    Returns
+    -------
+    Problem
+
+    See Also
+    --------
+    label_problem : Classification instead of ranking.
+    CandidateReranker : Reranks lists with features of your own.
+
+    Examples
+    --------
+    Two lists of two rows each; the first row of one and the second row of the other are right:
+
+    >>> problem = tw.list_problem([0, 2, 4], [0, 3])
+    >>> problem.n_samples, problem.n_rows
+    (2, 4)
     """
     indptr, right = _as_integers("indptr", indptr), _as_integers("right", right)
     if len(indptr) != len(right) + 1 or indptr[0] != 0 or (np.diff(indptr) < 1).any():
         raise InputError(
-            "indptr does not divide rows into lists, one for each of right; expected 0, 5, 8, ..."
+            "indptr does not divide the rows into one list per entry of right; expected 0, then the end of "
+            "each list"
         )
     outside = np.flatnonzero((right < indptr[:-1]) | (right >= indptr[1:]))
     if len(outside):

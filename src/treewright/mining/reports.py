@@ -1,4 +1,4 @@
-"""What mining tells while it works, and what it has found at the end."""
+"""Reports during mining, and its result."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,30 +7,30 @@ from treewright._typing import FloatArray, IntArray
 
 
 class OrderReport(NamedTuple):
-    """How the features of one order were counted."""
+    """Counts of the features of one order."""
 
     iteration: int
     order: int
     n_candidates: int
-    """Features that were counted."""
+    """Number of features counted."""
     n_instances: int
-    """How often they were present."""
+    """Number of their occurrences."""
     n_survivors: int
-    """Features above the threshold."""
+    """Number of features above the threshold."""
     n_entering: int
-    """Features whose gradient is above the threshold, and whose weight was zero."""
+    """Number of features whose gradient exceeds the threshold and whose weight was zero."""
     n_bytes: int
-    """What the places of the survivors take in memory."""
+    """Bytes of the places of the survivors in memory."""
     n_bytes_on_disk: int
     share: float = 1.0
-    """What part of the candidates was counted, where there is a limit."""
+    """Share of the candidates that was counted, if there is a limit."""
 
     def __str__(self) -> str:
         return f"iteration {self.iteration}, order {self.order}: {self.n_candidates:,} conjunctions counted"
 
 
 class IterationReport(NamedTuple):
-    """How an iteration ended."""
+    """Result of an iteration."""
 
     iteration: int
     degree: int
@@ -46,7 +46,7 @@ class IterationReport(NamedTuple):
 
 
 class PathStep(NamedTuple):
-    """A threshold that was tried, and how well what was selected with it does on other samples."""
+    """A threshold that was tried, and the score of its selection on other samples."""
 
     threshold: float
     score: float
@@ -58,14 +58,14 @@ Report = OrderReport | IterationReport
 
 @dataclass(frozen=True)
 class Mined:
-    """What mining has found.
+    """The result of mining.
 
     Attributes
     ----------
     features : dict of int to ndarray of int32
-        The selected features of each order that has any, as the space writes them, sorted.
+        The selected features by order, in the format of the space, sorted.
     weights : ndarray of float, (n_selected, n_outputs)
-        In the order of `features`.
+        Weights in the order of `features`.
     intercept : ndarray of float, (n_outputs,)
     objective : float
     iterations : tuple of IterationReport
@@ -81,5 +81,5 @@ class Mined:
 
     @property
     def n_selected(self) -> int:
-        """How many features have a weight."""
+        """Number of selected features."""
         return len(self.weights)

@@ -1,6 +1,6 @@
-"""Single columns of the rows that are searched, and these rows with their frequent columns alone.
+"""Single columns of the searched rows, and these rows reduced to their frequent columns.
 
-Rows are read range by range, so that little more is in memory than what is read and what is made of it.
+Rows are read range by range, so that memory holds little more than one range and the result.
 """
 
 from collections.abc import Iterator
@@ -14,25 +14,25 @@ from treewright.mining.space import Violations
 from treewright.native.mining.conjunctions import ItemRows, Level, sort_rows
 
 ENTRIES_AT_A_TIME = 1 << 17
-"""Entries that are read at a time, about."""
+"""Approximate number of entries that are read at a time."""
 BYTES_TO_READ, BYTES_TO_COUNT = 64, 24
-"""What each entry that is read, and each count, takes for a moment."""
+"""Temporary bytes per entry that is read, and per count."""
 ENTRY_BYTES, ROW_BYTES = 4, 8
 BYTES_TO_FIND = 64
-"""What each place that is found takes for a moment, with the place itself."""
+"""Temporary bytes per place, with the place itself."""
 
 
 class RowRange(NamedTuple):
-    """Rows from one on, with items ascending in each, and what can extend each item there.
+    """A range of rows, with ascending items, and the numbers of possible extensions.
 
     Attributes
     ----------
     begin : int
     lengths : ndarray of int, (n_rows,)
     items : ndarray of int32
-        Of one row after the other.
+        Items of all rows, row by row.
     n_met : ndarray of int, (n_items,)
-        How many entries stand after each item, in all these rows together.
+        Number of entries after each item, over all these rows.
     """
 
     begin: int
@@ -56,9 +56,9 @@ class Singles:
         The column of each item.
     counts : ndarray of int32, (n_items, n_counters)
     n_places : ndarray of int, (n_items,)
-        In how many rows each item is.
+        Number of rows that have each item.
     n_candidates, n_instances : int
-        How many columns were counted, and how often these were present.
+        Numbers of columns counted, and of their occurrences.
     """
 
     def __init__(self, rows: csr_matrix, violations: Violations, threshold: float) -> None:
@@ -67,7 +67,8 @@ class Singles:
         self.n_instances = int(self._ends[-1]) if len(self._ends) else 0
         n_columns, n_counters = rows.shape[1], violations.n_counters
         flat = np.zeros(n_columns * n_counters, dtype=np.int32)
-        # Adding up takes as long as there are counters, so that with many of them more is read at a time.
+        # The time of summation grows with the number of counters, so with many of them more is read at a
+        # time.
         for begin, some in self._read_ranges(max(ENTRIES_AT_A_TIME, len(flat))):
             lengths = np.diff(some.indptr)
             for counters in violations.counters[begin : begin + len(lengths)].T:
@@ -105,7 +106,7 @@ class Singles:
         starts = np.zeros(len(items), dtype=np.int64)
         rows_of = row_of[np.argsort(items, kind="stable")]
         level = Level(np.arange(n_items, dtype=np.int32)[:, np.newaxis], indptr, rows_of, starts)
-        # Entry i + 1 is where row i begins, until its items are written, and then where it ends.
+        # Entry i + 1 is the start of row i until its items are written, and then its end.
         ends = np.concatenate([[0], np.cumsum(lengths) - lengths])
         rows = ItemRows(ends, np.empty(len(items), dtype=np.int32), self._violations.counters)
         sort_rows(level, rows)
@@ -114,21 +115,21 @@ class Singles:
 
     @property
     def n_bytes(self) -> int:
-        """What the rows that `write_rows` makes take, with the violations."""
+        """Bytes of the rows of `write_rows`, with the violations."""
         n_rows, violations = len(self._ends), self._violations
         own = ENTRY_BYTES * int(self.n_places.sum()) + 2 * ROW_BYTES * (n_rows + 1)
         return own + int(violations.rows.nbytes) + int(violations.counters.nbytes)
 
     @property
     def n_bytes_to_start(self) -> int:
-        """What counting columns, writing rows, or finding the places of an item takes beside that."""
+        """Additional bytes of counting columns, writing rows, or finding the places of an item."""
         to_find = BYTES_TO_FIND * int(self.n_places.max(initial=0))
         return max(bytes_to_count(self._rows, self._violations), to_find)
 
     def largest_work(self, weights: tuple[int, int]) -> int:
-        """Return the most that the extensions and the places of a conjunction, of any order, count for.
+        """Return the maximum work for the extensions and the places of a conjunction of any order.
 
-        No conjunction has more of them than each of the items that it is made of. Each counts for its weight.
+        A conjunction has at most as many as each of its items. Each is weighted.
         """
         n_met = np.zeros(len(self.columns), dtype=np.int64)
         for rows in self.row_ranges():
@@ -146,7 +147,7 @@ class Singles:
         return rows
 
     def levels(self, rows: ItemRows, room: int) -> Iterator[Level]:
-        """Yield the items with their places in rows, in parts of about `room` places at the most."""
+        """Yield the items with their places in rows, in parts of at most about `room` places."""
         indptr = np.concatenate([[0], np.cumsum(self.n_places)])
         begin = 0
         while begin < len(self.columns):
@@ -157,14 +158,14 @@ class Singles:
 
 
 def bytes_to_count(rows: csr_matrix, violations: Violations) -> int:
-    """Return what counting the columns of violating rows takes for a moment."""
+    """Return the temporary bytes of counting the columns of violating rows."""
     n_counts = rows.shape[1] * violations.n_counters
     n_read = min(int(np.diff(rows.indptr)[violations.rows].sum()), max(ENTRIES_AT_A_TIME, n_counts))
     return int(BYTES_TO_READ * n_read + BYTES_TO_COUNT * n_counts)
 
 
 def _find_places(rows: ItemRows, begin: int, end: int) -> tuple[IntArray, Integers]:
-    """Return the rows that have the items from `begin` to `end`, item by item, and where the next stand."""
+    """Return the rows with the items from `begin` to `end`, item by item, and where the next items are."""
     found = [np.zeros(0, dtype=np.int64)]
     row_of = [np.zeros(0, dtype=np.int32)]
     for start in range(0, len(rows.items), ENTRIES_AT_A_TIME):

@@ -1,9 +1,9 @@
-"""What gradient mining asks of a feature space.
+"""The interface of feature spaces for gradient mining.
 
-A sample's outputs are `rows` of a space: the sample itself where labels are learnt, each of its candidates
-where a list is ranked. A row holds basic features, and features of higher order are made of those. A feature
-is present in a row or not, however often it occurs there; so it is present in no more rows than any of its
-parts, which is all that the pruning rests on.
+The alternatives of a sample are `rows` of a space: the sample itself if labels are learnt, or each of its
+candidates if a list is ranked. A row has basic features, and features of higher order consist of these. A
+feature is present in a row or not, regardless of its count there; so it is present in at most as many rows as
+any of its parts. Pruning relies only on this.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,17 +17,17 @@ from treewright._typing import IntArray
 
 
 class Violations(NamedTuple):
-    """The rows from which an iteration learns, and what each of them counts for.
+    """The rows from which an iteration learns, and the counters of each.
 
-    Counter 2 c is the paper's #f+ of output c, and counter 2 c + 1 its #f-. There is one output, or one for
-    each class where there are more than two.
+    Counter 2 c is the paper's #f+ of output c, and counter 2 c + 1 its #f-. There is one output, or one per
+    class if there are more than two.
 
     Attributes
     ----------
     rows : ndarray of int, (n,)
         Numbers of rows of the space.
     counters : ndarray of int32, (n, 1 or 2)
-        The counters that a feature present in the row adds one to.
+        The counters that a feature in the row increments.
     n_counters : int
     """
 
@@ -42,14 +42,14 @@ class Growth(NamedTuple):
     Attributes
     ----------
     features : ndarray of int32, (n, width)
-        A feature each row, as the space writes it: all that survive, or of these at least those whose
-        gradient exceeds the threshold.
+        One feature per row, in the format of the space: all survivors, or at least those whose gradient
+        exceeds the threshold.
     counts : ndarray of int32, (n, n_counters)
-        Those of #f+ and #f-; or less, if their difference is the same.
+        Counts #f+ and #f-, or lower numbers with the same difference.
     n_candidates, n_instances : int
-        How many features were counted to find them, and how often these were present.
+        Numbers of features counted to find them, and of their occurrences.
     n_survivors : int
-        How many were counted above the threshold.
+        Number of features counted above the threshold.
     """
 
     features: IntArray
@@ -62,7 +62,7 @@ class Growth(NamedTuple):
 class SpaceSearch(Protocol):
     """One coarse-to-fine search through a space, order by order.
 
-    `share` is what part of the last order was counted: all of it, unless there is a limit to that.
+    `share` is the share of the last order that was counted: 1 unless there is a limit.
     """
 
     share: float
@@ -72,10 +72,10 @@ class SpaceSearch(Protocol):
 
     @property
     def n_bytes(self) -> tuple[int, int]:
-        """Bytes of what is kept for the next order, in memory and on disk."""
+        """Bytes of the data for the next order, in memory and on disk."""
 
     def close(self) -> None:
-        """Forget what was kept for the next order."""
+        """Delete the data for the next order."""
 
 
 class FeatureSpace(Protocol):
@@ -83,10 +83,10 @@ class FeatureSpace(Protocol):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
 
     def search(self, violations: Violations, threshold: float, degree: int) -> SpaceSearch:
-        """Begin with the basic features of the violating rows; there is no order above `degree`."""
+        """Start a search with the basic features of the violating rows, up to order `degree`."""
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
         """Return where features are present: a row for each of the space, a column for each of `features`.
@@ -95,4 +95,4 @@ class FeatureSpace(Protocol):
         """
 
     def name(self, feature: Sequence[int]) -> str:
-        """Return a feature as a person would read it."""
+        """Return the name of a feature for display."""

@@ -1,4 +1,4 @@
-"""Large arrays, in memory while there is room and on disk beyond it."""
+"""Large arrays, in memory up to a limit and on disk beyond it."""
 
 import math
 import os
@@ -15,7 +15,7 @@ from treewright.data.temporary import temporary_file
 
 
 class OnDisk(NamedTuple):
-    """Where in a file an array is."""
+    """The position of an array in a file."""
 
     path: Path
     offset: int
@@ -24,7 +24,7 @@ class OnDisk(NamedTuple):
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that it takes."""
+        """Number of bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
@@ -32,20 +32,20 @@ Kept: TypeAlias = npt.NDArray[Any] | OnDisk
 
 
 class ArrayStore:
-    """Keeps arrays; when they take more than a limit, the further ones go to a file.
+    """Stores arrays; beyond a memory limit, in a file.
 
-    The file is in the system's folder for temporary ones ($TMPDIR) and goes with the store; one that a killed
-    process has left goes when the next is made.
+    The file is in the system's folder for temporary files ($TMPDIR) and is deleted with the store; one left
+    behind by a killed process is deleted when the next is made.
 
     Parameters
     ----------
     limit : int, optional
-        Bytes that may be in memory; without it, any number.
+        Maximum number of bytes in memory; no limit by default.
 
     Attributes
     ----------
     n_bytes : int
-        What is in memory.
+        Bytes in memory.
     n_bytes_on_disk : int
     """
 
@@ -57,7 +57,7 @@ class ArrayStore:
         self._file = ExitStack()
 
     def keep(self, array: npt.NDArray[Any]) -> Kept:
-        """Return the array, or where it is on disk; `load` gives it back."""
+        """Store an array; return it, or its position on disk. `load` returns the array."""
         if self.limit is None or self.n_bytes + array.nbytes <= self.limit:
             self.n_bytes += array.nbytes
             return array
@@ -76,14 +76,14 @@ class ArrayStore:
         return Path(name)
 
     def close(self) -> None:
-        """Forget all arrays."""
+        """Delete all arrays."""
         self._file.close()
         self._path = None
         self.n_bytes = self.n_bytes_on_disk = 0
 
 
 def load(kept: Kept, span: tuple[int, int] | None = None) -> npt.NDArray[Any]:
-    """Return an array that a store keeps, or only a span of its rows."""
+    """Return a stored array, or a range of its rows."""
     begin, end = span or (0, kept.shape[0])
     if not isinstance(kept, OnDisk):
         return kept[begin:end]

@@ -1,10 +1,10 @@
 """The space of sub feature trees of dependency trees (Qian & Liu 2015, section 5.2).
 
-A fragment of a tree is a connected part of it in which neighbouring siblings are neighbours in the tree. A
-sub feature tree is a fragment with one basic feature for each arc; its order is the number of its arcs. Rows
-are the candidates of lists, trees over the same sentence. Only what not all candidates of a list have can
-tell them apart, so nothing else is matched; and what is counted is near what the right and the wrong tree do
-not share.
+A fragment of a tree is a connected part of it in which adjacent siblings are adjacent in the tree. A sub
+feature tree is a fragment with one basic feature per arc; its order is the number of its arcs. Rows are the
+candidates of lists, trees over the same sentence. Features that all candidates of a list have cannot
+distinguish them and are not matched; and only features near the differences of the right and the wrong tree
+are counted.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -60,25 +60,25 @@ from treewright.progress import track
 from treewright.scale import Client, map_jobs
 
 MAX_TREES = 64
-"""Candidates a list can have."""
+"""Maximum number of candidates of a list."""
 MAX_DEGREE = N_DEPTHS
 LISTS_AT_ONCE = 500
-"""Lists in which features are looked for by one job."""
+"""Number of lists in which one job matches features."""
 KEYS_AT_ONCE = 1 << 20
-"""Basic features that are sorted together."""
+"""Number of basic features that are sorted together."""
 N_TASKS = 256
-"""Jobs into which a search is divided, about."""
+"""Approximate number of jobs of a search."""
 FOUND_BYTES = 1 << 20
-"""Where memory is limited, what features that are found take of it; further ones go to disk."""
+"""If memory is limited, bytes of found features that stay in memory; further ones go to disk."""
 FEATURES_AT_ONCE = 1 << 18
-"""Where memory is limited, features that are taken from disk together, about."""
+"""If memory is limited, approximate number of features that are loaded from disk together."""
 ROW_BYTES, MATCH_BYTES = 4 * N_COLUMNS + 16, 5
-"""What counting takes for each row of its table, and what each place of a selected feature does."""
+"""Bytes of counting per row of its table, and per place of a selected feature."""
 
 
 def _number(found: Keys) -> tuple[Keys, IntArray]:
-    """Return the keys that there are, ascending, and the number of each that was found."""
-    # To sort all at once, and to remember from where each came, would take ten times what the numbers take.
+    """Return the distinct keys in ascending order, and the number of each key."""
+    # Sorting all at once, with the origin of each, would take ten times the memory of the numbers.
     parts = [np.unique(found[at : at + KEYS_AT_ONCE]) for at in range(0, len(found), KEYS_AT_ONCE)]
     keys = np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *parts]))
     numbers = np.empty(len(found), dtype=np.int32)
@@ -87,45 +87,62 @@ def _number(found: Keys) -> tuple[Keys, IntArray]:
 
 
 class SubtreeSpace:
-    """All sub feature trees of lists of dependency trees.
+    """The feature space of all sub feature trees of lists of dependency trees.
 
-    A feature of order r is a row of r codes: ``basic feature * 8 + depth``, in the order of rightmost
+    A feature of order r is a row of r codes, ``basic feature * 8 + depth``, in the order of rightmost
     extension.
 
     Parameters
     ----------
     trees : sequence of DepTree
-        The sentences; their heads are not looked at.
+        The sentences. Their own heads are ignored.
     heads : sequence of ndarray of int, (n_trees, n_words)
-        The candidates of each, up to 64.
+        The heads of the candidate trees of each sentence, at most 64 candidates.
     encoder : ArcEncoder, optional
-        What makes basic features of arcs; without it, one for these sentences.
+        Computes the basic features of arcs; by default one for these sentences.
     patterns : Patterns, optional
-        What will be looked for, so that no other basic features are needed; without it, all are found.
+        Features to look for, so that other basic features are left out. By default all are found.
     root : bool
-        Whether the root of a tree is a node, from which an arc leads to its first words.
+        Treat the root as a node, with an arc to the top word of the sentence.
     copies : int, optional
-        Of features that tell apart the same trees of the same violating lists, how many may enter in one
-        round, those of few arcs first. They move alike, and most fragments have thousands of them; without a
-        limit all enter, as in the paper.
+        Maximum number of features that may enter in one round if they occur in the same trees of the same
+        violating lists; those with the fewest arcs come first. Such features get the same updates, and most
+        fragments have thousands of them. By default all enter, as in the paper.
     n_jobs : int
-        Threads; results do not depend on them.
+        Number of threads; results do not depend on it.
     client : distributed.Client, optional
-        A cluster that counts features instead; results are the same.
+        Cluster that counts the features. Results are the same.
     filter_memory : int, optional
-        Bytes of a Bloom filter that features of two arcs and more pass before they are counted, for each of
-        the jobs into which a search is divided; without it none is used. Results are the same.
+        Size in bytes of a Bloom filter, for each job of a search, that features of two or more arcs pass
+        before they are counted; none by default. Results are the same.
     memory_limit : int, optional
-        Bytes that mining may take, beside the trees and their basic features. Features that are found go to
-        disk beyond a mebibyte. One that is too small is refused with the least that would do. What jobs take
-        for the places of features does not count.
+        Memory limit in bytes, beside the trees and their basic features. Beyond one mebibyte, the features
+        found go to disk. If the limit is too small, the error gives the minimum. The positions of features
+        within jobs are not counted.
 
     Attributes
     ----------
     keys : ndarray of uint64
-        The basic features, by number.
+        The key of each basic feature.
     memory : Memory
-        What is held of the bytes that may be taken.
+        The use of memory, with its limit.
+
+    See Also
+    --------
+    GradientMiner : Selects features from a space.
+    DependencyReranker : Reranks trees with mined subtrees.
+    PolynomialSpace : The space of all conjunctions.
+
+    Examples
+    --------
+    A sentence with two candidate trees, of which the first is right:
+
+    >>> import numpy as np
+    >>> tree = tw.DepTree("a dog barks".split(), [2, 3, 0], xpos=["DT", "NN", "VBZ"])
+    >>> space = tw.SubtreeSpace([tree], [np.array([[2, 3, 0], [3, 3, 0]])])
+    >>> mined = tw.GradientMiner(degree=1, threshold=0).fit(space, tw.list_problem([0, 2], [0]))
+    >>> space.name(mined.features[1][0])
+    'barks → a'
     """
 
     def __init__(
@@ -162,26 +179,26 @@ class SubtreeSpace:
 
     @property
     def n_rows(self) -> int:
-        """How many candidates there are."""
+        """Number of candidates."""
         return int(self.indptr[-1])
 
     @property
     def n_words(self) -> int:
-        """How many words the longest sentence has."""
+        """Number of words of the longest sentence."""
         return int(self._lists.n_words.max(initial=0))
 
     def search(self, violations: Violations, threshold: float, degree: int) -> "SubtreeSearch":
-        """Begin with the basic features of the violating candidates; there is no order above `degree`."""
+        """Start a search with the basic features of the violating candidates, up to order `degree`."""
         if degree > MAX_DEGREE:
             raise InputError(f"degree is {degree}; expected at most {MAX_DEGREE}")
         return SubtreeSearch(self, violations, threshold, degree)
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
-        """Return where features are present, but for those that all candidates of a list have."""
+        """Return where features are present, without those that all candidates of a list have."""
         return self.find(Patterns(self.keys, features))
 
     def find(self, patterns: Patterns) -> csr_matrix:
-        """Return where features are present, which have been prepared for these basic features."""
+        """Return where features are present; they must be prepared for these basic features."""
         return self._as_matrix(*self._match_all(patterns), patterns.n_features)
 
     def score(self, patterns: Patterns, coef: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -191,7 +208,7 @@ class SubtreeSpace:
         return scores
 
     def _match_all(self, patterns: Patterns) -> tuple[IntArray, Keys, Integers]:
-        """Return the features that some trees of each list have, of which trees they are, and their ends."""
+        """Return the features that some trees of each list have, their trees, and the ends of lists."""
         spans = [(at, min(at + LISTS_AT_ONCE, len(self._lists.n_trees))) for at in self._starts()]
         parts = map_jobs(
             lambda span: self._match(span, patterns.marked),
@@ -209,7 +226,7 @@ class SubtreeSpace:
         return range(0, len(self._lists.n_trees), LISTS_AT_ONCE)
 
     def _match(self, span: tuple[int, int], marked: Marked) -> tuple[IntArray, Keys, Integers]:
-        """Return what is found in the lists of a span, and how much in each."""
+        """Return the matches in a range of lists, and their number in each."""
         ends = np.zeros(len(self._lists.n_trees), dtype=np.int64)
         signs = np.empty((len(self.forest.owners), N_SIGNS), dtype=np.uint64)
         begin, room = span[0], ROOM
@@ -246,7 +263,7 @@ class SubtreeSpace:
         return matrix
 
     def name(self, feature: Sequence[int]) -> str:
-        """Return a sub feature tree as text: an arc, what is below it in brackets, ``+`` between siblings."""
+        """Return a sub feature tree as text: an arc, its dependents in brackets, ``+`` between siblings."""
         return name_subtree(feature, self.keys, self.encoder)
 
 
@@ -273,8 +290,8 @@ def describe_subtree(feature: Sequence[int], keys: Keys, encoder: ArcEncoder) ->
 class SubtreeSearch:
     """One search through sub feature trees: basic ones first, then all others at once, depth first.
 
-    Nothing is kept of those that survive without entering, so memory hardly grows with the order. Where they
-    pass a filter, each job goes through its own ones order by order.
+    Survivors that do not enter are not stored, so memory hardly grows with the order. With a filter, each job
+    proceeds order by order.
     """
 
     share = 1.0
@@ -312,14 +329,14 @@ class SubtreeSearch:
 
     @property
     def n_bytes(self) -> tuple[int, int]:
-        """Bytes of the features found but not asked for yet, in memory and on disk."""
+        """Bytes of features found but not yet requested, in memory and on disk."""
         waiting = [part for order, parts in self._found.items() if order > self._order for part in parts]
         arrays = [each for part in waiting for each in (part.codes, part.counts, part.signatures)]
         on_disk = sum(each.n_bytes for each in arrays if isinstance(each, OnDisk))
         return sum(each.nbytes for each in arrays if not isinstance(each, OnDisk)), on_disk
 
     def close(self) -> None:
-        """Forget what was found."""
+        """Delete the features found."""
         self._found = {}
         self._store.close()
         self._space.memory.hold("search", 0)
@@ -330,7 +347,7 @@ class SubtreeSearch:
         return Job(*arcs, n_features, self._degree, self._threshold)
 
     def _start(self) -> Growth:
-        """Count basic features, and leave only those that are frequent near differences on the arcs."""
+        """Count basic features, and keep only those that are frequent near differences."""
         n_basic = len(self._space.keys)
         table, signatures = np.zeros((n_basic, N_COLUMNS), dtype=np.int32), np.zeros(n_basic, dtype=np.uint64)
         count_basic(self._job(self._features, n_basic), table, signatures)
@@ -366,7 +383,7 @@ class SubtreeSearch:
     def _spread(
         self, counting: SubtreeCounting, tasks: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[SelectedSubtrees, Integers]]:
-        """Yield what is found for each task; where memory is limited, only some are in memory at a time."""
+        """Yield the features found for each task; if memory is limited, only some are in memory at a time."""
         n_jobs, client = self._space.n_jobs, self._space.client
         if not self._space.memory.is_limited:
             yield from map_jobs(
@@ -385,7 +402,7 @@ class SubtreeSearch:
         return KeptSubtrees(codes, keep(found.counts[own]), keep(found.signatures[own]), tally)
 
     def _group(self, parts: Sequence["KeptSubtrees"]) -> Iterator[Sequence["KeptSubtrees"]]:
-        """Divide parts, so that no more of them are in memory at a time than need be."""
+        """Divide parts, so that as few of them as possible are in memory at a time."""
         if not self._space.memory.is_limited:
             yield parts
             return
@@ -402,7 +419,7 @@ class SubtreeSearch:
         return roots, table[: job.n_features, PLACE].astype(np.int64)
 
     def _collect(self, parts: Sequence["KeptSubtrees"]) -> Growth:
-        """Return features of one order, in terms of all basic features."""
+        """Return features of one order in the numbering of all basic features."""
         order = self._order
         codes = np.concatenate([np.zeros((0, order), dtype=np.int32), *(load(part.codes) for part in parts)])
         counts = np.concatenate([np.zeros((0, 2), dtype=np.int32), *(load(part.counts) for part in parts)])
@@ -414,7 +431,7 @@ class SubtreeSearch:
         return Growth(features, counts[kept], *tally)
 
     def _limit_copies(self, signatures: Keys) -> npt.NDArray[np.bool_]:
-        """Tell which features are not copies of too many others, of lower order or before them."""
+        """Return which features are not copies of too many others of lower or equal order."""
         if self._space.copies is None:
             return np.ones(len(signatures), dtype=np.bool_)
         together = np.concatenate([self._taken, signatures])
@@ -425,7 +442,7 @@ class SubtreeSearch:
 
 
 class KeptSubtrees(NamedTuple):
-    """Features of one order that were found by one job, as a store keeps them, and the tally of the order."""
+    """Features of one order that one job found, as stored, and the tally of the order."""
 
     codes: Kept
     counts: Kept
@@ -434,7 +451,7 @@ class KeptSubtrees(NamedTuple):
 
     @property
     def n_features(self) -> int:
-        """How many there are."""
+        """Number of features."""
         return int(self.codes.shape[0])
 
 
@@ -503,7 +520,7 @@ def _empty_forest(n_lists: int, n_arcs: int, n_next: int, masks: np.dtype[np.gen
 
 
 def _trim(forest: ArcForest, n_arcs: int, n_next: int) -> ArcForest:
-    """Return a forest without the room that was not needed."""
+    """Return a forest without unused space."""
     by_arc = {name: getattr(forest, name)[:n_arcs].copy() for name in forest._fields[1:7]}
     by_pair = {name: getattr(forest, name)[:n_next].copy() for name in forest._fields[8:]}
     return forest._replace(**by_arc, **by_pair, first_next=forest.first_next[: n_arcs + 1].copy())
@@ -539,14 +556,14 @@ def _take_features(features: Features, arcs: Integers) -> Features:
 
 
 def _renumber(features: Features, numbers: IntArray) -> Features:
-    """Return features with other numbers, without those of -1."""
+    """Return features with new numbers, without those numbered -1."""
     ids = numbers[features.ids]
     n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
     return Features(n_before[features.indptr], ids[ids >= 0])
 
 
 def _divide(sizes: Integers) -> list[tuple[int, int]]:
-    """Divide roots into spans of about the same number of places."""
+    """Divide roots into ranges with about the same number of places."""
     total = np.concatenate([[0], np.cumsum(sizes)])
     cuts = np.unique(np.searchsorted(total, np.linspace(0, total[-1], N_TASKS + 1)))
     bounds = np.unique(np.concatenate([[0], cuts, [len(sizes)]])).tolist()

@@ -1,4 +1,4 @@
-"""Counting of sub feature trees, in rooms that are used again."""
+"""Counting of sub feature trees, with buffers that are reused."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,19 +20,19 @@ from treewright.native.mining.subtrees import (
 )
 
 ROOM = 1 << 14
-"""Features, places and fragments for which room is made at first."""
+"""Initial space for features, places and fragments."""
 
 
 class SubtreeCounting:
-    """What the jobs of a search share; each thread takes a room that is free, or makes one.
+    """Shared input of the jobs of a search; each thread takes a free buffer or makes one.
 
     Parameters
     ----------
     job : Job
     roots : Roots
-        The arcs of each basic feature, and
+        The arcs of each basic feature.
     ends : ndarray of int
-        where they end.
+        Where they end.
     make_room : callable
         Returns a `Room`.
     """
@@ -42,7 +42,7 @@ class SubtreeCounting:
         self._free: deque[Room] = deque()
 
     def count(self, span: tuple[int, int]) -> tuple[SelectedSubtrees, Integers]:
-        """Count the features that grow from a span of basic ones; also return the tallies of each order."""
+        """Count the features that grow from a range of basic ones; also return the tallies of each order."""
         try:
             room = self._free.pop()
         except IndexError:
@@ -54,13 +54,13 @@ class SubtreeCounting:
 
 
 class Room:
-    """The arrays in which one thread counts.
+    """The buffers in which one thread counts.
 
     Parameters
     ----------
     job : Job
     copies : int, optional
-        Of features with one signature, how many are of use: those of few arcs, then the first.
+        Maximum number of features with one signature: those with the fewest arcs, then the first.
     """
 
     def __init__(self, job: Job, copies: int | None) -> None:
@@ -78,7 +78,7 @@ class Room:
     def count(
         self, job: Job, roots: Roots, ends: Integers, span: tuple[int, int]
     ) -> tuple[SelectedSubtrees, Integers]:
-        """Count the features that grow from a span of basic ones; also return the tallies of each order."""
+        """Count the features that grow from a range of basic ones; also return the tallies of each order."""
         tallies = np.zeros((self._degree, 3, 2), dtype=np.int64)
         parts = [make_found(0, self._degree)]
         begin = span[0]
@@ -94,15 +94,15 @@ class Room:
         return Work(self._table, self._signatures, *room, tallies)
 
     def _take(self, n_found: int) -> SelectedSubtrees:
-        """Copy what was found out of the room that was made for it."""
-        # There may be thousands of copies of each: all of them would take more memory than all else.
+        """Copy the results out of the buffers."""
+        # There may be thousands of copies of each: all of them would take more memory than everything else.
         return self._limit(SelectedSubtrees(*(array[:n_found] for array in self._found)))
 
     def _join(self, parts: Sequence[SelectedSubtrees]) -> SelectedSubtrees:
         return self._limit(SelectedSubtrees(*map(np.concatenate, zip(*parts, strict=True))))
 
     def _limit(self, found: SelectedSubtrees) -> SelectedSubtrees:
-        """Return a copy without features that too many others, of fewer arcs or before them, are alike."""
+        """Return the features without surplus copies of earlier ones or of those with fewer arcs."""
         kept = np.arange(len(found.orders))
         if self._copies is not None:
             by_order = np.argsort(found.orders, kind="stable")
@@ -110,7 +110,7 @@ class Room:
         return SelectedSubtrees(*(array[kept] for array in found))
 
     def _enlarge(self, n_found: int, n_places: int, n_waiting: int) -> None:
-        """Make more room where it was wanting."""
+        """Enlarge the buffers that were too small."""
         if n_found > len(self._found.orders):
             self._found = make_found(2 * n_found, self._degree)
         if n_places > len(self._places.masks):
@@ -120,7 +120,7 @@ class Room:
 
 
 def are_first(signatures: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.bool_]:
-    """Tell which signatures are among the first `n` that are alike."""
+    """Return which signatures are among the first `n` equal ones."""
     order = np.argsort(signatures, kind="stable")
     starts = np.flatnonzero(np.diff(signatures[order], prepend=~signatures[order[:1]]) != 0)
     ranks = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
@@ -130,13 +130,13 @@ def are_first(signatures: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.bool
 
 
 def make_found(size: int, degree: int) -> SelectedSubtrees:
-    """Return room for features."""
+    """Return space for features."""
     codes, counts = np.empty((size, degree), dtype=np.int32), np.empty((size, 2), dtype=np.int32)
     return SelectedSubtrees(codes, np.empty(size, dtype=np.int32), counts, np.empty(size, dtype=np.uint64))
 
 
 def make_places(size: int, degree: int) -> Places:
-    """Return room for instances of features."""
+    """Return space for instances of features."""
     arcs = np.empty((size, max(1, degree - 1)), dtype=np.int32)
     return Places(arcs, np.empty(size, dtype=np.int8), np.empty(size, dtype=np.int8))
 

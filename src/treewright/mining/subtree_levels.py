@@ -31,10 +31,10 @@ from treewright.native.mining.subtrees import (
 
 
 class FilteredRoom(Room):
-    """The arrays in which one thread counts what has passed a filter.
+    """The buffers in which one thread counts features that have passed a filter.
 
-    All features of one order that grow from a span of basic ones pass it together: those of the right trees
-    in a first round, those of the wrong trees in a second one.
+    All features of one order that grow from a range of basic ones pass it together: those of the right trees
+    in a first round, those of the wrong trees in a second round.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class FilteredRoom(Room):
     copies : int, optional
         As in `Room`.
     filter_memory : int
-        Bytes of the filter at the most.
+        Maximum size of the filter in bytes.
     """
 
     def __init__(self, job: Job, copies: int | None, filter_memory: int) -> None:
@@ -60,7 +60,7 @@ class FilteredRoom(Room):
     def count(
         self, job: Job, roots: Roots, ends: Integers, span: tuple[int, int]
     ) -> tuple[SelectedSubtrees, Integers]:
-        """Count the features that grow from a span of basic ones; also return the tallies of each order."""
+        """Count the features that grow from a range of basic ones; also return the tallies of each order."""
         tallies = np.zeros((self._degree, 3, 2), dtype=np.int64)
         parts = [make_found(0, self._degree)]
         level = _first_level(job, roots, ends, span)
@@ -110,7 +110,7 @@ class FilteredRoom(Room):
         return _join_levels(grown)
 
     def _enlarge(self, n_found: int, n_places: int, n_waiting: int) -> None:
-        """Make more room where it was wanting."""
+        """Enlarge the buffers that were too small."""
         super()._enlarge(n_found, n_places, n_waiting)
         sizes = len(self._grown.ends), len(self._grown.places.masks)
         if n_waiting > sizes[0] or n_places > sizes[1]:
@@ -118,7 +118,7 @@ class FilteredRoom(Room):
 
 
 def _first_level(job: Job, roots: Roots, ends: Integers, span: tuple[int, int]) -> SubtreeLevel:
-    """Return the basic features of a span with their arcs."""
+    """Return the basic features of a range with their arcs."""
     numbers = np.arange(*span)
     begins, sizes = roots.indptr[:-1][numbers], ends[numbers] - roots.indptr[:-1][numbers]
     indptr = np.concatenate([[0], np.cumsum(sizes)])
@@ -139,9 +139,9 @@ def _no_features(order: int) -> SubtreeLevel:
 
 
 def _take_grown(grown: GrownSubtrees, n: int, order: int) -> SubtreeLevel:
-    """Copy features out of the room that was made for them."""
+    """Copy features out of the buffers."""
     indptr = np.concatenate([[0], grown.ends[:n]])
-    if n == 0:  # as with the last order, for which there is no room
+    if n == 0:  # as for the last order, which has no buffer
         return _no_features(order)
     arcs, *others = (each[: indptr[-1]] for each in grown.places)
     places = Places(arcs[:, :order].copy(), *(each.copy() for each in others))

@@ -1,4 +1,4 @@
 """Compiled inner loops: arrays in, arrays out.
 
-Nothing here imports the rest of treewright, but for the folder that compiled code is kept in.
+Nothing here imports the rest of treewright, except the name of the folder for compiled code.
 """

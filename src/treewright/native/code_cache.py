@@ -1,9 +1,10 @@
-"""Where machine code is kept: in the user's cache, or in a wheel with code for common processors."""
+"""Where machine code is stored: in the user's cache, or in a wheel with code for common processors."""
 
 import contextlib
 import functools
 import hashlib
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -27,19 +28,51 @@ OPTIONS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VEC
 """Settings of Numba that change machine code."""
 
 
-def fingerprint(folder):
-    """Return a name for the source code in `folder` and below it, another one after any change."""
+@functools.cache
+def read_sources(folder):
+    """Return the source code in `folder` and below it, by relative path."""
+    paths = sorted(Path(folder).rglob("*.py"))
+    return {path.relative_to(folder): path.read_bytes() for path in paths}
+
+
+def fingerprint(sources):
+    """Return a fingerprint of source code, which differs after any change."""
     digest = hashlib.sha256()
-    for path in sorted(Path(folder).rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    for path, code in sources.items():
+        digest.update(path.as_posix().encode() + code)
     return digest.hexdigest()[:16]
 
 
-FINGERPRINT = fingerprint(Path(__file__).parent)
+def needed_by(subfolder, sources):
+    """Return the source code that functions of a subfolder may call: its own, the top level, and its imports.
+
+    A change elsewhere does not affect the machine code of these functions. Whole subfolders count, since a
+    function may get a tuple that its own module does not import.
+    """
+    needed, found = set(), {"", subfolder}
+    while found:
+        needed |= found
+        imported = {
+            name for path, code in sources.items() if _subfolder(path) in found for name in _imports(code)
+        }
+        found = {name for name in imported if any(_subfolder(path) == name for path in sources)} - needed
+    return {path: code for path, code in sources.items() if _subfolder(path) in needed}
+
+
+def _subfolder(path):
+    return path.parts[0] if len(path.parts) > 1 else ""
+
+
+def _imports(code):
+    return {name.decode() for name in re.findall(rb"^from treewright\.native\.(\w+)", code, re.MULTILINE)}
+
+
+NATIVE = Path(__file__).parent
+FINGERPRINT = fingerprint(read_sources(NATIVE))
 
 
 def describe_compiler():
-    """Return all that machine code depends on besides the processor."""
+    """Return everything that machine code depends on, except the processor."""
     return {
         "source": FINGERPRINT,
         "python": sys.implementation.cache_tag,
@@ -51,7 +84,7 @@ def describe_compiler():
 
 
 def find_target(folder):
-    """Return the target of the code in `folder`, as Numba's index names it; None if it does not fit here."""
+    """Return the target of the code in `folder`, as in Numba's index; None if the code cannot run here."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -64,14 +97,14 @@ def find_target(folder):
 
 
 class _SourceStateLocator(_CacheLocator):
-    """Tells Numba where to keep the machine code of this package: in a folder for this state of its source.
+    """Tells Numba where to store the machine code of this package: a folder for this state of its source.
 
-    Numba alone would go on using a function after a change in another that it calls. The folder is in
-    $NUMBA_CACHE_DIR if that is set, else in treewright's cache folder, which can always be written.
+    Numba alone would keep using a function after a change in a function that it calls. The folder is in
+    $NUMBA_CACHE_DIR if that is set, or else in treewright's cache folder, which is always writable.
     """
 
     def __init__(self, function):
-        self._path = _code_folder(numba.config.CACHE_DIR) / place_of(function)
+        self._path = _code_folder(numba.config.CACHE_DIR, subfolder_of(function))
         self._line = function.__code__.co_firstlineno
 
     @classmethod
@@ -89,20 +122,22 @@ class _SourceStateLocator(_CacheLocator):
         return str(self._path)
 
     def get_source_stamp(self):
-        return FINGERPRINT
+        return self._path.name
 
     def get_disambiguator(self):
         return str(self._line)
 
 
 @functools.cache
-def _code_folder(chosen):
-    return Path(chosen, FINGERPRINT) if chosen else cache_folder("numba", FINGERPRINT)
+def _code_folder(chosen, subfolder):
+    state = fingerprint(needed_by(subfolder, read_sources(NATIVE)))
+    place = (subfolder or "top", state)
+    return Path(chosen, *place) if chosen else cache_folder("numba", *place)
 
 
-def place_of(function):
-    """Return the folder of a function in a cache, that of its module."""
-    return Path(*function.__module__.removeprefix(f"{__package__}.").split(".")[:-1])
+def subfolder_of(function):
+    """Return the subfolder of a function's module, empty at the top."""
+    return "".join(function.__module__.removeprefix(f"{__package__}.").split(".")[:-1])
 
 
 class _Implementation(CompileResultCacheImpl):
@@ -110,23 +145,24 @@ class _Implementation(CompileResultCacheImpl):
 
 
 class CodeCache(FunctionCache):
-    """The machine code of one function: the user's, else that of the wheel."""
+    """The machine code of one function: from the user's cache, or else from the wheel."""
 
     _impl_class = _Implementation
     target = find_target(SHIPPED)
 
     def __init__(self, function):
         super().__init__(function)
-        folder = SHIPPED / place_of(function)
-        self._shipped = IndexDataCacheFile(str(folder), self._impl.filename_base, FINGERPRINT)
+        made = Path(self._impl.locator.get_cache_path())
+        folder = SHIPPED / made.parent.name / made.name
+        self._shipped = IndexDataCacheFile(str(folder), self._impl.filename_base, made.name)
 
     def save_overload(self, sig, data):
-        """Keep code, unless the disk is full or cannot be written: it is then compiled again another time."""
+        """Store code, unless the disk is full or read-only; the code is then compiled again next time."""
         with contextlib.suppress(OSError):
             super().save_overload(sig, data)
 
     def load_overload(self, sig, target_context):
-        """Return the code for argument types, None if there is none."""
+        """Return the code for argument types; None if there is none."""
         found = super().load_overload(sig, target_context)
         if found is not None or self.target is None:
             return found

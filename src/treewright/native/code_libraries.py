@@ -1,10 +1,9 @@
-"""How functions become machine code: once, within the function that Python calls.
+"""Compilation of functions to machine code: once, within the function that Python calls.
 
-Numba optimizes and translates every function that it compiles, then once more as a part of each function
-that calls it, and again as a part of those that call these. Here a function that is called by compiled code
-stays intermediate code until it is linked into the function that Python calls, which alone is optimized and
-translated. What a parse needs compiles in 60 CPU seconds by Numba alone and in 28 this way
-(`benchmarks/cold_start.py parse`).
+Numba optimizes and translates every function that it compiles, then again as a part of each function that
+calls it, and so on upwards. Here a function that is called by compiled code stays intermediate code until it
+is linked into the function that Python calls; only the latter is optimized and translated. The functions for
+parsing compile in 60 CPU seconds with Numba alone and in 28 in this way (`benchmarks/cold_start.py parse`).
 """
 
 import gc
@@ -16,21 +15,21 @@ from numba.core.compiler import Compiler
 from numba.core.environment import lookup_environment
 
 ENVIRONMENT = "_ZN08NumbaEnv"
-"""How names begin of the variables that hold the Python constants of a function."""
+"""Prefix of the variables that hold the Python constants of a function."""
 
 
 class _LateLibrary(JITCodeLibrary):
-    """Code whose functions are optimized when all of it is together, not before."""
+    """Code that is optimized only when all of it is linked."""
 
     def _optimize_functions(self, module):
         module.data_layout = self._codegen._data_layout
 
 
 class EntryLibrary(_LateLibrary):
-    """The machine code of a function that Python calls, with all that it calls."""
+    """The machine code of a function that Python calls, with all functions that it calls."""
 
     def finalize(self):
-        """Link, optimize and translate all of it."""
+        """Link, optimize and translate all functions."""
         called, self._linking_libraries = self._linking_libraries, []
         for library in sort_by_calls(called):
             self._reload_init.update(library._reload_init)
@@ -43,9 +42,9 @@ class EntryLibrary(_LateLibrary):
                     self._codegen.set_env(variable.name, environment)
 
     def serialize_using_object_code(self):
-        """Return what is kept on disk: machine code, and the names of its functions in place of their bodies.
+        """Return what is stored on disk: machine code, and the names of functions instead of their bodies.
 
-        Numba keeps their intermediate code for functions that call this one; those have `CalledLibrary`.
+        Numba stores their intermediate code for functions that call this one; here `CalledLibrary` has it.
         """
         self._ensure_finalized()
         names = [each.name for each in self._final_module.functions if _is_exported(each)]
@@ -62,24 +61,24 @@ class CalledLibrary(_LateLibrary):
 
     @property
     def codegen(self):
-        """Numba's generator of code."""
+        """Numba's code generator."""
         return _WithoutEnvironments(self._codegen)
 
     def finalize(self):
-        """Let its functions be left out where no code calls them."""
+        """Allow functions that no code calls to be left out."""
         for function in self._final_module.functions:
             if _is_exported(function):
                 function.linkage = "linkonce_odr"
         self._finalized = True
 
     def get_pointer_to_function(self, name):
-        """Return the address of a function, 0 if it is not defined here."""
+        """Return the address of a function; 0 if it is not defined here."""
         if not any(each.name == name for each in self.get_defined_functions()):
             return 0
         return self._as_entry().get_pointer_to_function(name)
 
     def _get_module_for_linking(self):
-        """Return the code for functions of other packages that call this one, a part of Numba's own."""
+        """Return the code for functions of other packages that call this one, such as those of Numba."""
         return self._as_entry()._get_module_for_linking()
 
     def _as_entry(self):
@@ -105,15 +104,15 @@ class EntryCompiler(Compiler):
         super().__init__(typing_context, target_context, library, *rest)
 
     def compile_extra(self, function):
-        """Compile it with all that it calls."""
+        """Compile a function with all functions that it calls."""
         with _called_libraries(self.state.targetctx.codegen()), _without_collection():
             return super().compile_extra(function)
 
 
 def sort_by_calls(libraries):
-    """Return libraries and all that they call, each before those that it calls.
+    """Return libraries and all that they call, each before the libraries that it calls.
 
-    Functions that may be left out are linked only if the code so far calls them.
+    Functions that may be left out are linked only if the code before them calls them.
     """
     seen, found = set(), []
 
@@ -143,7 +142,7 @@ def _is_exported(function):
 
 
 class _WithoutEnvironments:
-    """Stands for Numba's generator of code where there is no machine code to set environments in."""
+    """Replaces Numba's code generator where there is no machine code whose environments could be set."""
 
     def __init__(self, codegen):
         self._codegen = codegen
@@ -157,7 +156,7 @@ class _WithoutEnvironments:
 
 @contextmanager
 def _called_libraries(codegen):
-    """Make all libraries intermediate code meanwhile; the caller holds Numba's compiler lock."""
+    """Make all libraries intermediate code in this context; the caller holds Numba's compiler lock."""
     before = codegen._library_class
     codegen._library_class = CalledLibrary
     try:
@@ -168,7 +167,7 @@ def _called_libraries(codegen):
 
 @contextmanager
 def _without_collection():
-    """Keep Python from looking for cycles among the many objects of the compiler."""
+    """Turn off Python's garbage collection, which would search the compiler's many objects for cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""The decorators of all compiled functions: cached on disk, with a log line when they compile."""
+"""Decorators of all compiled functions, which are cached on disk and log a line when they compile."""
 
 import logging
 
@@ -18,20 +18,20 @@ def compiled(function):
 
 
 def in_place(function):
-    """Compile a function that makes no arrays, but works in those it is given."""
-    # Without `_nrt=False`, Numba counts references to each array of each tuple that is handed over. CPU time
-    # with and without counting, on sentences of `make_treebank`, best of 15: Gram matrix of 400 with subset
-    # trees 47 and 11 ms, of 200 with partial trees 22 and 14 ms; parsing 400 with order 3 178 and 136 ms.
+    """Compile a function that allocates no arrays and only works on its arguments."""
+    # Without `_nrt=False`, Numba counts references to each array of each tuple that is passed. CPU time with
+    # and without counting, on sentences of `make_treebank`, best of 15: Gram matrix of 400 with subset trees
+    # 47 and 11 ms, of 200 with partial trees 22 and 14 ms; parsing 400 with order 3 178 and 136 ms.
     return _compile_when_called(function, _nrt=False)
 
 
 def inlined(function):
-    """Compile a small function into those that call it, which saves handing over a tuple of arrays."""
+    """Inline a small function into its callers, which saves passing a tuple of arrays."""
     return _compile_when_called(function, _nrt=False, inline="always")
 
 
 def _compile_when_called(function, **options):
-    """Return `function` for calls from Python, whose code is kept on disk, and from compiled code."""
+    """Return `function` for calls from Python, with its code cached on disk, and from compiled code."""
     options = {"nogil": True, "no_cfunc_wrapper": True, **options}
     entry = numba.njit(pipeline_class=EntryCompiler, **options)(function)
     if not numba.config.DISABLE_JIT:
@@ -45,16 +45,16 @@ def _compile_when_called(function, **options):
 
 
 def _widened(kind):
-    """Return the type that an argument is handed over with: int64 for short integers and those in the source.
+    """Return the type as which an argument is passed: int64 for short integers and for constants.
 
-    Numba would compile a function again for each of them.
+    Otherwise Numba would compile a function again for each of these types.
     """
     kind = unliteral(kind)
     return int64 if isinstance(kind, Integer) and kind.signed else kind
 
 
 class _CompilationNotice(event.Listener):
-    """Say once that code is being compiled, since the first call of anything is then slow."""
+    """Logs once that code is being compiled, since the first call of a function is then slow."""
 
     def __init__(self):
         self.said = False

@@ -1,7 +1,7 @@
-"""Numbers and texts made into 64-bit keys, whose highest bits number a slot of a table.
+"""Hashing of numbers and texts to 64-bit keys, whose highest bits are a slot of a table.
 
-Features are hashed by `mix` or, many at a time, by `mix_arrays`. Those of dependency parts have sums as keys
-(see `native.dependency.features`), and forms of constituents an order of steps of their own (see
+Features are hashed by `mix` or, many at a time, by `mix_arrays`. The keys of dependency parts are sums (see
+`native.dependency.features`), and the forms of constituents have their own hash (see
 `native.constituent.states`).
 """
 
@@ -26,7 +26,7 @@ def mix(key, value):
 
 
 def mix_arrays(keys: Keys, values: npt.NDArray[np.unsignedinteger], fold: np.uint64 = FOLD) -> Keys:
-    """Mix values into keys, element by element; with a `fold` of 32, the lower half is a key of 32 bits."""
+    """Mix values into keys elementwise; with a `fold` of 32, the lower half is a 32-bit key."""
     keys = (keys ^ values) * PRIME
     keys ^= keys >> fold
     return keys

@@ -1,7 +1,7 @@
-"""Best derivation, k best derivations and marginals over any acyclic hypergraph.
+"""Best derivation, k-best derivations and marginals over any acyclic hypergraph.
 
-Huang & Chiang (2005), Better k-best Parsing, algorithm 3. Nodes are numbered so that the nodes under an
-edge come before the node above it; the last node is the goal. The edges of a node stand together.
+Huang & Chiang (2005), Better k-best Parsing, algorithm 3. Nodes are numbered so that the tails of an edge
+come before its head; the last node is the goal. The edges of a node are adjacent.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ class Hypergraph(NamedTuple):
     """An acyclic hypergraph whose edges have at most two tails."""
 
     first_edge: np.ndarray
-    """Where the edges of each node begin, and at the end their number."""
+    """Start of the edges of each node; the last entry is their number."""
     left: np.ndarray
     """The first tail of each edge, -1 for none."""
     right: np.ndarray
@@ -25,26 +25,26 @@ class Hypergraph(NamedTuple):
 
 
 class Derivations(NamedTuple):
-    """The best derivations found so far of each node, and the candidates for the next."""
+    """The best derivations of each node found so far, and the candidates for the next."""
 
     n_found: np.ndarray
     n_expanded: np.ndarray
-    """How many of them have handed on their successors."""
+    """Number of derivations whose successors have been added."""
     score: np.ndarray
     edge: np.ndarray
     left_rank: np.ndarray
     right_rank: np.ndarray
     heap_start: np.ndarray
-    """Where the candidates of each node are kept, -1 until the node is visited."""
+    """Start of the candidates of each node; -1 until the node is visited."""
     heap_size: np.ndarray
     heap_score: np.ndarray
     heap_edge: np.ndarray
     heap_left: np.ndarray
     heap_right: np.ndarray
     heap_free: np.ndarray
-    """One number: where unused room for candidates begins."""
+    """One number: the start of unused space for candidates."""
     asked_node: np.ndarray
-    """A stack: derivations that are being looked for, and how far that has come."""
+    """A stack of requested derivations and their progress."""
     asked_rank: np.ndarray
     stage: np.ndarray
 
@@ -78,7 +78,7 @@ def edge_score(graph, edge, best):
 
 @compiled
 def start_derivations(graph, k):
-    """Make room for `k` derivations of each node; the best alone needs none."""
+    """Allocate space for `k` derivations of each node; the best derivation alone needs none."""
     n, n_edges = (graph.first_edge.size - 1, graph.left.size) if k > 1 else (0, 0)
     room = n_edges + 2 * k * n
     return Derivations(
@@ -103,9 +103,9 @@ def start_derivations(graph, k):
 
 @in_place
 def find_derivation(graph, best, found, rank):
-    """Find the derivation of the goal with `rank` (0 is the best); tell whether there is one.
+    """Find the derivation of the goal with `rank` (0 is the best); return whether there is one.
 
-    What the definition does by recursion is done with a stack of the derivations that are asked for.
+    The recursion of the definition is replaced by a stack of requested derivations.
     """
     goal = graph.first_edge.size - 2
     found.asked_node[0], found.asked_rank[0], found.stage[0] = goal, rank, START
@@ -132,13 +132,13 @@ def find_derivation(graph, best, found, rank):
 
 @in_place
 def _expand(graph, best, found, top):
-    """Hand on the successors of a node's last derivation, asking for what they need; return the depth."""
+    """Add the successors of a node's last derivation, requesting what they need; return the stack depth."""
     node = found.asked_node[top]
     last = found.n_expanded[node]
     edge = found.edge[node, last]
     i, j = found.left_rank[node, last], found.right_rank[node, last]
     left, right = graph.left[edge], graph.right[edge]
-    # Going on in the left tail only from the best right one makes each pair of ranks once.
+    # Advancing in the left tail only from the best right one generates each pair of ranks once.
     left_wanted = j == 0 and left >= 0
     if found.stage[top] == START:
         found.stage[top] = LEFT_ASKED
@@ -165,10 +165,10 @@ def _ask(found, top, node, rank):
 
 @in_place
 def derivation_score(graph, best, found, edge, i, j):
-    """Return the score of an edge with the derivations of ranks `i` and `j` under it."""
+    """Return the score of an edge with the derivations of ranks `i` and `j` of its tails."""
     score = graph.weight[edge]
     left, right = graph.left[edge], graph.right[edge]
-    # A node whose best derivation alone was ever needed has not been visited.
+    # A node of which only the best derivation was needed has not been visited.
     if left >= 0:
         score += best[left] if i == 0 else found.score[left, i]
     if right >= 0:
@@ -178,7 +178,7 @@ def derivation_score(graph, best, found, edge, i, j):
 
 @in_place
 def _collect_edges(graph, best, found, node):
-    """Give `node` room for candidates and enter its edges with the best derivations under them."""
+    """Allocate candidates for `node` and add its edges with the best derivations of their tails."""
     first, last = graph.first_edge[node], graph.first_edge[node + 1]
     found.heap_start[node] = found.heap_free[0]
     found.heap_free[0] += last - first + 2 * found.score.shape[1]
@@ -190,7 +190,7 @@ def _collect_edges(graph, best, found, node):
 
 @in_place
 def _push(found, node, score, edge, i, j):
-    """Enter a candidate into the heap of `node`; of equal scores the earlier edge comes first."""
+    """Push a candidate onto the heap of `node`; if scores are equal, the earlier edge comes first."""
     start = found.heap_start[node]
     at = found.heap_size[node]
     found.heap_size[node] += 1
@@ -308,7 +308,7 @@ def derivation_arcs(graph, best_edge, found, rank, arcs):
 def fill_marginals(graph, scale, marginal):
     """Fill the probability of each node when weights times `scale` are log-potentials.
 
-    Returns the logarithm of the sum over all derivations.
+    Returns the log of the sum over all derivations.
     """
     n = graph.first_edge.size - 1
     inside = np.empty(n, np.float64)
@@ -330,7 +330,7 @@ def fill_marginals(graph, scale, marginal):
 
 @compiled
 def fill_edge_marginals(graph, marginal, shares):
-    """Fill the probability of each edge; weights are log-potentials, and `marginal` those of nodes."""
+    """Fill the probability of each edge; weights are log-potentials, and `marginal` are those of nodes."""
     n = graph.first_edge.size - 1
     inside = np.empty(n, np.float64)
     for node in range(n):

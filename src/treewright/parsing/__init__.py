@@ -1,1 +1,1 @@
-"""Parsers: from words to trees."""
+"""Parsers for dependency and constituency trees."""

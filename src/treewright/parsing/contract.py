@@ -1,14 +1,13 @@
-"""The contract of parsing: what a scorer of dependency trees offers to a decoder.
+"""The interface between part scorers and decoders of the dependency parser.
 
-A `PartScorer` gives numbers to the parts of trees: arcs, and pairs or triples of arcs. It sees a sentence and
-the parts that pruning has left. A decoder (`treewright.parsing.dependency.decoders.ChartDecoder`) knows which
-trees there are: it lifts crossing arcs, prunes, keeps fixed heads, and finds the k best trees and the
-marginal probabilities of arcs. Neither knows anything else of the other, so that any scorer works under
-either decoder.
+A `PartScorer` scores the parts of trees: arcs, and pairs or triples of arcs. It gets a sentence and the parts
+that are left after pruning. A decoder (`treewright.parsing.dependency.decoders.ChartDecoder`) defines the set
+of trees: it lifts crossing arcs, prunes, respects fixed heads, and computes the k-best trees and the marginal
+probabilities of arcs. Any scorer works with any decoder.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +16,12 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.model import Model
 
-if TYPE_CHECKING:  # a scorer need not know compiled code
+if TYPE_CHECKING:  # a scorer does not need compiled code
     from treewright.parsing.dependency.features import Corpus
     from treewright.parsing.dependency.lattice import Lattice
 
 PartScores = Mapping[str, npt.NDArray[np.float64]]
-"""A number for each part, by kind."""
+"""Scores of parts, by kind."""
 
 
 class Parts(Protocol):
@@ -30,26 +29,26 @@ class Parts(Protocol):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of parts that there are, ``"arc"`` first."""
+        """The available kinds of parts, ``"arc"`` first."""
 
     def words(self, kind: str) -> npt.NDArray[np.int32]:
-        """Return the words of all parts of a kind, one part a row; 0 is the root and -1 no word.
+        """Return the words of all parts of a kind, one row per part; 0 is the root and -1 no word.
 
-        Columns are those of an arc (head, modifier), a pair (head, sibling, modifier), a grandchild
+        Columns: an arc has (head, modifier), a pair (head, sibling, modifier), a grandchild
         (grandparent, head, modifier), a grand-sibling (grandparent, head, sibling, modifier), or a triple
         (head, outer sibling, sibling, modifier).
         """
 
 
 class Batch(NamedTuple):
-    """Sentences as scorers may want them.
+    """A batch of sentences.
 
     Attributes
     ----------
     trees : sequence of DepTree
-        With words, tags, features and whatever else they bring. In training, heads are those of gold trees.
+        The sentences, with words, tags, features and all other columns. In training, heads are gold heads.
     corpus : Corpus
-        The same sentences as arrays of numbers.
+        The same sentences as integer arrays.
     """
 
     trees: Sequence[DepTree]
@@ -57,28 +56,44 @@ class Batch(NamedTuple):
 
 
 class PartScorer(Model):
-    """Base of what scores the parts of dependency trees.
+    """Base class of scorers for the parts of dependency trees; subclass it to plug in your own model.
 
-    A subclass must offer `score`. It may learn all it needs from the training sentences in `start`, or step
-    by step from the gradients that a trainer hands to `update`.
+    A subclass must implement `score`. It can train on its own in `start`, or step by step from the gradients
+    that are passed to `update`.
 
     Attributes
     ----------
     order : {1, 2, 3}
-        The highest order of parts that it scores.
+        The highest order of parts that the scorer scores.
     relations : sequence of str
-        The relations that `score_relations` scores; empty where there is no such score.
+        The relations that `score_relations` scores; empty if the scorer has no such scores.
+
+    See Also
+    --------
+    NeuralScorer : A scorer with a neural network.
+    DependencyParser : Uses a scorer through its parameter `scorer`.
+    Lattice : The parts of the trees of a sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import treewright as tw
+    >>> class ShortArcs(tw.PartScorer):
+    ...     order = 1
+    ...     def score(self, tree, parts):
+    ...         heads, modifiers = parts.words("arc").T
+    ...         return {"arc": -np.abs(heads - modifiers).astype(float)}
+    >>> trees = tw.make_treebank(12, random_state=0).dependencies
+    >>> parser = tw.DependencyParser(order=1, scorer=ShortArcs(), decoder="spanning").fit(trees)
+    >>> len(parser.predict(trees[:1])[0].heads) == len(trees[0])
+    True
     """
 
     order: int = 1
-
-    @property
-    def relations(self) -> Sequence[str]:
-        """The relations that are scored, none by default."""
-        return ()
+    relations: ClassVar[Sequence[str]] = ()
 
     def check_options(self) -> None:
-        """Refuse parameters with which nothing can be learnt, before anything else is."""
+        """Raise an error for invalid parameters, before training starts."""
 
     def start(
         self,
@@ -87,34 +102,35 @@ class PartScorer(Model):
         dev: Sequence[DepTree] | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        """See the training sentences, with their gold heads, before the first update.
+        """Initialise the scorer from the training sentences with gold heads, before the first update.
 
         Parameters
         ----------
         trees : sequence of DepTree
+            Training sentences.
         dev : sequence of DepTree, optional
-            Sentences to choose by, as when to stop.
+            Development sentences, for example for early stopping.
         checkpoint : Checkpoint, optional
-            Where unfinished training is kept.
+            Stores unfinished training.
         """
 
     def calibrate(self, batch: Batch) -> None:
-        """Calibrate scores on held-out sentences with gold heads, after training; by default, do nothing."""
+        """Calibrate the scores on held-out sentences with gold heads; does nothing by default."""
 
     def prepare(self, batch: Batch) -> Self:
-        """Return a scorer that has read some sentences together, of which `score` is asked one by one."""
+        """Return a scorer that has processed a batch, so that `score` is fast for each of its sentences."""
         return self
 
     def score_arcs(self, tree: DepTree) -> npt.NDArray[np.float64] | None:
-        """Return the scores of all arcs, heads in rows, as logarithms of weights.
+        """Return log-space scores of all arcs as a matrix (heads in rows), or None.
 
-        The projective decoder prunes by them. By default there are none, and a linear model of its own
-        prunes.
+        The projective decoder uses them for pruning. Without them (the default), the parser trains a linear
+        pruning model.
         """
         return None
 
     def narrow(self, tree: DepTree, lattice: "Lattice") -> "Lattice":
-        """Return the parts that are worth scoring, of those that pruning has left; by default all of them."""
+        """Return the subset of parts that is worth scoring; all of them by default."""
         return lattice
 
     def score_relations(
@@ -125,40 +141,41 @@ class PartScorer(Model):
         Parameters
         ----------
         trees : sequence of DepTree
-            Sentences as they were prepared; one may occur several times.
+            Prepared sentences; a sentence may occur several times.
         heads : sequence of array, (n,)
-            The heads of the words of each.
+            Heads of the words of each sentence.
         """
         raise NotImplementedError
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:
         """Return the scores of the parts of a sentence, by kind, in the order of `parts.words`.
 
-        Kinds that are missing score 0. Heads and relations of the sentence must not be looked at.
+        Missing kinds score 0. Implementations must not use the heads and relations of the sentence.
         """
         raise NotImplementedError
 
     def update(self, tree: DepTree, parts: Parts, gradient: PartScores) -> None:
-        """Learn from a sentence.
+        """Update the model from a sentence.
 
         Parameters
         ----------
         tree : DepTree
+            The sentence.
         parts : Parts
-            As they were scored.
+            The scored parts.
         gradient : mapping of str to array
-            The derivative of the loss by the score of each part: 1 for a part of the tree that was found and
-            is wrong, -1 for a part of the gold tree that was missed, 0 otherwise.
+            Derivative of the loss by the score of each part: 1 for a predicted part that is wrong, -1 for a
+            missed gold part, 0 otherwise.
         """
 
     def finish(self) -> None:
-        """Be told that training is over, to average weights for example."""
+        """Finish training, for example by averaging weights."""
 
     @property
     def learns_from_updates(self) -> bool:
-        """Whether `update` does anything."""
+        """Whether the scorer implements `update`."""
         return type(self).update is not PartScorer.update
 
     def compiled(self) -> Any:  # noqa: ANN401
-        """Return what compiled loops over whole corpora score with; None where `score` must be asked."""
+        """Return the model for compiled loops over whole corpora, or None if only `score` is available."""
         return None

@@ -1,4 +1,4 @@
-"""Sentences and treebanks as constituency parsers are given them."""
+"""Input sentences and treebanks of constituency parsers."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -18,17 +18,18 @@ from treewright.progress import report, silenced
 from treewright.tagging.tagger import Tagger, jackknife
 
 HELD_OUT = 0.1
-"""Share of the training sentences that stands in for dev sentences, where there are none."""
+"""Share of the training sentences that is held out if there is no dev set."""
 
 
 def read_trees(source: str | os.PathLike[str], *, max_length: int | None = None) -> list[ConstTree]:
-    """Read trees to learn from, of which there must be some.
+    """Read training trees; at least one is required.
 
     Parameters
     ----------
     source : path, or "-"
+        File in Penn brackets.
     max_length : int, optional
-        Only those of up to so many words, punctuation counted, traces not.
+        Maximum number of words per sentence, including punctuation but not traces.
     """
     check_kind(source, "constituents")
     limit = max_length or float("inf")
@@ -42,20 +43,20 @@ def read_trees(source: str | os.PathLike[str], *, max_length: int | None = None)
 def read_treebanks(
     train: str, dev: str | None, *, max_length: int | None
 ) -> tuple[list[ConstTree], list[ConstTree] | None]:
-    """Read trees to learn from, and those of a dev set if there is one."""
+    """Read training trees, and those of a dev set if there is one."""
     trees = read_trees(train, max_length=max_length)
     return trees, read_trees(dev, max_length=max_length) if dev else None
 
 
 def check_trees(trees: Sequence[ConstTree]) -> None:
-    """Refuse what is no tree of constituents."""
+    """Raise an error unless all are constituency trees."""
     for at, tree in enumerate(trees, 1):
         if not isinstance(tree, ConstTree):
             raise InputError(f"tree {at} is {repr(tree)[:60]}; expected a ConstTree")
 
 
 def list_trees(trees: Iterable[ConstTree]) -> list[ConstTree]:
-    """Return trees of constituents as a list; refuse a single one, and what is no tree."""
+    """Return constituency trees as a list; raise an error for a single tree or another type."""
     if isinstance(trees, ConstTree | DepTree | str):
         raise InputError(f"one sentence was given, {str(trees)[:40]!r}; expected a list of trees")
     found = list(trees)
@@ -64,13 +65,13 @@ def list_trees(trees: Iterable[ConstTree]) -> list[ConstTree]:
 
 
 def with_words(trees: Sequence[ConstTree]) -> list[ConstTree]:
-    """Return trees without traces and functions, where words are left."""
+    """Return trees without traces and function labels; drop trees without words."""
     bare = (tree.without_functions().without_traces() for tree in trees)
     return [tree for tree in bare if tree is not None]
 
 
 def find_root(trees: Sequence[ConstTree]) -> str | None:
-    """Return the label that all trees have at the root and nowhere else, if there is one."""
+    """Return the label that all trees have at the root and nowhere else, or None."""
     roots = {tree.label for tree in trees}
     if len(roots) > 1:
         return None
@@ -81,21 +82,21 @@ def find_root(trees: Sequence[ConstTree]) -> str | None:
 def split_dev(
     trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None, random_state: int
 ) -> tuple[list[ConstTree], list[ConstTree]]:
-    """Return what is to be learnt from and what tells how well that goes, as trees with words."""
+    """Return the trees for training and those for evaluation, without traces and empty trees."""
     check_trees([*trees, *(dev or [])])
     whole = with_words(trees)
     if not whole:
-        raise InputError("no training trees with words were given; expected at least one")
+        raise InputError("no training trees with words; expected at least one")
     if dev is None:
         return hold_out(whole, random_state)
     held_out = with_words(dev)
     if not held_out:
-        raise InputError("no dev trees with words were given; expected at least one, or None")
+        raise InputError("no dev trees with words; expected at least one, or None")
     return whole, held_out
 
 
 def hold_out(trees: list[ConstTree], random_state: int) -> tuple[list[ConstTree], list[ConstTree]]:
-    """Set some trees aside, where there are more than one."""
+    """Hold out some trees, if there are at least two."""
     order = np.random.default_rng(random_state).permutation(len(trees)).tolist()
     n_aside = min(len(trees) - 1, max(1, round(HELD_OUT * len(trees))))
     if n_aside < 1:
@@ -106,7 +107,7 @@ def hold_out(trees: list[ConstTree], random_state: int) -> tuple[list[ConstTree]
 def learn_tags(
     trees: list[ConstTree], *, folds: int, random_state: int, n_jobs: int
 ) -> tuple[Tagger, list[ConstTree]]:
-    """Return a tagger, and the trees with the tags of taggers that have not seen them."""
+    """Return a tagger, and the trees with cross-validated tags."""
     sentences = [DepTree(tree.words(), xpos=tree.tags()) for tree in trees]
     with silenced():
         tagger = Tagger(random_state=random_state).fit(sentences)
@@ -120,12 +121,12 @@ def learn_tags(
         for left, right in zip(tree.xpos, other.xpos, strict=True)
     )
     share = 100 * n_right / sum(map(len, sentences))
-    report(f"tags: {share:.2f}% right by taggers that have not seen the sentence")
+    report(f"cross-validated tags: {share:.2f}% accuracy")
     return tagger, [retag(tree, other.xpos) for tree, other in zip(trees, tagged, strict=True)]
 
 
 def read_sentence(sentence: SentenceLike, number: int, reader: object) -> TaggedSentence:
-    """Return words and tags of the sentence of this number, from 1; no tags if one is missing."""
+    """Return the words and tags of a sentence; no tags if one is missing. Numbers start from 1."""
     if isinstance(sentence, ConstTree):
         tree = sentence.without_traces()
         return TaggedSentence(tree.words(), tree.tags()) if tree is not None else TaggedSentence([], [])
@@ -146,14 +147,16 @@ def read_sentence(sentence: SentenceLike, number: int, reader: object) -> Tagged
 def read_sentences(
     sentences: Sequence[SentenceLike], reader: object, tagger: Tagger | None
 ) -> list[TaggedSentence]:
-    """Return the words of sentences with their own tags, or with those of a tagger where one is given.
+    """Return the words of sentences with their own tags, or with predicted tags if a tagger is given.
 
     Parameters
     ----------
     sentences : sequence of SentenceLike
+        The input.
     reader : object
-        The model that reads them, for error messages.
+        The model, for error messages.
     tagger : Tagger or None
+        Predicts the tags.
     """
     read = [read_sentence(sentence, number, reader) for number, sentence in enumerate(sentences, 1)]
     if tagger is not None:

@@ -1,1 +1,1 @@
-"""What people look at: drawings, tables, progress and the demonstration."""
+"""Reports: tables, plots, HTML pages, the demo and the experiments of the papers."""

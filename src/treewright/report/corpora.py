@@ -1,4 +1,4 @@
-"""Treebanks in a folder: finding the files of each, and reading them."""
+"""Treebanks in a folder: finding and reading their files."""
 
 import re
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from treewright.errors import InputError
 from treewright.metrics.parseval import sentence_length
 
 HELD_OUT_EVERY = 10
-"""Where a treebank has no dev part, each training sentence of this number stands in for it."""
-BESIDE = "with *test* for *train* beside it"
+"""If a treebank has no dev set, one in this many training sentences is held out instead."""
+BESIDE = "with a *test* file beside it"
 
 
 class CorpusFiles(NamedTuple):
-    """The files of a treebank; one without a dev part has None for it."""
+    """The files of a treebank; `dev` is None if there is no dev set."""
 
     name: str
     train: Path
@@ -27,25 +27,25 @@ class CorpusFiles(NamedTuple):
 
 
 class DependencyTreebank(NamedTuple):
-    """A treebank in its three parts."""
+    """A dependency treebank: training, dev and test set."""
 
     name: str
     train: list[DepTree]
     dev: list[DepTree]
     test: list[DepTree]
     holds_out: bool
-    """Whether dev was taken from the training sentences."""
+    """Whether the dev set was held out of the training set."""
 
     def describe(self) -> str:
-        """Say how large the parts are."""
-        origin = " (held out of the training sentences)" if self.holds_out else ""
+        """Describe the sizes of the three sets."""
+        origin = " (held out of the training set)" if self.holds_out else ""
         return (
-            f"{len(self.train):,} sentences to train, {len(self.dev):,} dev{origin}, {len(self.test):,} test"
+            f"{len(self.train):,} training sentences, {len(self.dev):,} dev{origin}, {len(self.test):,} test"
         )
 
 
 class ConstituencyTreebank(NamedTuple):
-    """Constituency trees in three parts; without a dev part, the parser holds some training trees out."""
+    """A constituency treebank; without a dev set, the parser holds out some training trees."""
 
     name: str
     train: list[ConstTree]
@@ -53,53 +53,51 @@ class ConstituencyTreebank(NamedTuple):
     test: list[ConstTree]
 
     def up_to(self, max_length: int | None) -> "ConstituencyTreebank":
-        """Return the sentences of up to so many words, punctuation included."""
+        """Return the sentences of at most `max_length` words, including punctuation."""
         if max_length is None:
             return self
         parts = ([tree for tree in part if sentence_length(tree) <= max_length] for part in self[1:])
         return ConstituencyTreebank(self.name, *parts)
 
     def describe(self) -> str:
-        """Say how large the parts are."""
-        dev = (
-            f"{len(self.dev):,} dev" if self.dev else "no dev (a tenth of the training sentences is held out)"
-        )
-        return f"{self.name}: {len(self.train):,} sentences to train, {dev}, {len(self.test):,} test"
+        """Describe the sizes of the three sets."""
+        dev = f"{len(self.dev):,} dev" if self.dev else "no dev (a tenth of the training set is held out)"
+        return f"{self.name}: {len(self.train):,} training sentences, {dev}, {len(self.test):,} test"
 
 
 def find_corpora(data: Path) -> list[CorpusFiles]:
-    """Return the treebanks of a folder and the folders in it, by name; or of one file to train on."""
+    """Return the treebanks of a folder and its subfolders, by name, or the treebank of a training file."""
     found = sorted(_find_files(data, "dependencies", "treebanks"), key=lambda corpus: corpus.name)
     if not found:
-        raise InputError(f"{data} has no treebank; looked for *train*.conllu or *train*.conll, {BESIDE}")
+        raise InputError(f"{data} has no treebank; expected *train*.conllu or *train*.conll, {BESIDE}")
     return found
 
 
 def find_corpus(data: Path) -> CorpusFiles:
-    """Return the one treebank of a folder."""
+    """Return the only treebank of a folder."""
     found = find_corpora(data)
     if len(found) > 1:
         names = ", ".join(corpus.name for corpus in found)
         raise InputError(
-            f"{data} has {len(found)} treebanks ({names}); expected one, or its file to train on"
+            f"{data} has {len(found)} treebanks ({names}); expected one; give its training file to choose"
         )
     return found[0]
 
 
 def find_treebank(data: Path) -> CorpusFiles:
-    """Return the files of the one constituency treebank of a folder, or of the file to train on."""
+    """Return the files of the only constituency treebank of a folder, or of a training file."""
     found = list(_find_files(data, "constituents", "a treebank"))
     if len(found) != 1:
         names = f" ({', '.join(each.name for each in found)})" if found else ""
         raise InputError(
-            f"{data} has {len(found)} constituency treebanks{names}; looked for one "
+            f"{data} has {len(found)} constituency treebanks{names}; expected one "
             f"*train*.mrg, *train*.brackets or *train*.ptb, {BESIDE}"
         )
     return found[0]
 
 
 def _find_files(data: Path, kind: str, what: str) -> Iterator[CorpusFiles]:
-    """Yield the treebanks whose files to train on are of some kind and have a test part beside them."""
+    """Yield the treebanks whose training files have some format and a test file beside them."""
     if not data.exists():
         raise InputError(f"{data} does not exist; expected a folder with {what}")
     for train in [data] if data.is_file() else sorted(data.rglob("*train*")):
@@ -113,7 +111,7 @@ def _find_files(data: Path, kind: str, what: str) -> Iterator[CorpusFiles]:
 
 
 def read_corpus(files: CorpusFiles, n_sentences: int | None = None) -> DependencyTreebank:
-    """Read a treebank, perhaps with the first sentences only to train on."""
+    """Read a treebank, optionally with the first training sentences only."""
     train, test = _read_dependencies(files.train)[:n_sentences], _read_dependencies(files.test)
     if files.dev:
         return DependencyTreebank(files.name, train, _read_dependencies(files.dev), test, holds_out=False)
@@ -131,7 +129,7 @@ def _read_dependencies(path: Path) -> list[DepTree]:
 
 
 def read_treebank(files: CorpusFiles, n_sentences: int | None = None) -> ConstituencyTreebank:
-    """Read a constituency treebank, perhaps with the first sentences only to train on."""
+    """Read a constituency treebank, optionally with the first training sentences only."""
     dev = _read_constituents(files.dev) if files.dev else []
     train = _read_constituents(files.train)[:n_sentences]
     return ConstituencyTreebank(files.name, train, dev, _read_constituents(files.test))

@@ -1,4 +1,4 @@
-"""The demonstration: a made-up treebank, and all that is learnt from it."""
+"""The demo: models trained on a generated treebank."""
 
 import shlex
 from collections.abc import Sequence
@@ -33,15 +33,15 @@ from treewright.rerank.reranker import DependencyReranker
 
 DEV_SHARE, TEST_SHARE = 0.15, 0.15
 SHOWN_LENGTHS = range(8, 13)
-"""Lengths of a sentence that is worth drawing and fits on a screen."""
+"""Lengths of sentences that are interesting to draw and fit on a screen."""
 N_FOLDS, N_EPOCHS = 4, 4
 THRESHOLD, DEGREE = 3.0, 3
 FOLDER = Path("demo")
 PAGE, MODEL, TEST = "report.html", "model.tw", "test.conllu"
 FILES = (PAGE, "treebank.conllu", "treebank.mrg", "treebank.props", TEST, MODEL)
-"""What the demonstration leaves in its folder, the page first: it tells whose folder it is."""
+"""Files of the demo; the first, the page, identifies its folder."""
 N_SHOWN = 12
-"""Planted patterns in the table."""
+"""Maximum number of planted patterns in the table."""
 
 
 def run_demo(
@@ -53,22 +53,22 @@ def run_demo(
     n_jobs: Count = 1,
     checkpoint: Path | None = None,
 ) -> None:
-    """Train a tagger, a parser and a reranker on a made-up treebank, and show what they have found.
+    """Train a tagger, a parser and a reranker on a generated treebank, and show the results.
 
     Parameters
     ----------
     console : rich.console.Console
-        One that records.
+        A console with `record=True`.
     n_sentences : int
-        Number of sentences of the made-up treebank.
+        Number of sentences of the generated treebank.
     random_state : int
         Seed of the treebank and of training.
     out : Path
-        Folder for the treebank's files, the model, and a page with what was found.
+        Folder for the treebank, the model and an HTML page of the results.
     n_jobs : int
         Number of threads; results do not depend on it.
     checkpoint : Path, optional
-        Folder for what is learnt step by step. If it exists, learning goes on from it.
+        Folder for finished steps. If it exists, training resumes from it.
     """
     claim_folder(out)
     bank = make_treebank(n_sentences, random_state)
@@ -77,7 +77,7 @@ def run_demo(
     n_train = n_sentences - n_test - n_dev
     train, dev = bank.dependencies[:n_train], bank.dependencies[n_train : n_train + n_dev]
     test = bank.dependencies[n_train + n_dev :]
-    console.print(f"\nLearning from {n_train} sentences, tuning on {n_dev}:\n")
+    console.print(f"\nTraining on {n_train} sentences, tuning on {n_dev}:\n")
     reranker = learn(console, train, dev, random_state=random_state, n_jobs=n_jobs, checkpoint=checkpoint)
     tables = [score_table(reranker, train, test), pattern_table(reranker, bank, n_train)]
     if not tables[1].rows:
@@ -87,10 +87,10 @@ def run_demo(
         show_table(console, table)
     shown = choose_sentence(bank)
     findings = Findings(
-        title="A tagger, a parser and a reranker, learnt from a made-up treebank",
+        title="A tagger, a parser and a reranker, trained on a generated treebank",
         tables=tables,
         draw=draw_svg(bank.constituents[shown]) + draw_svg(bank.dependencies[shown]),
-        drawing="A sentence of the treebank: its constituents and its dependencies.",
+        drawing="A sentence of the treebank: constituents and dependencies.",
         facts={
             "training sentences": f"{n_train}",
             "dev sentences": f"{n_dev}",
@@ -100,7 +100,7 @@ def run_demo(
     command = ["treewright", "demo", "--sentences", f"{n_sentences}", "--seed", f"{random_state}"]
     made = Provenance(
         shlex.join([*command, "--out", str(out)]),
-        f"a made-up treebank of {n_sentences} sentences",
+        f"a generated treebank of {n_sentences} sentences",
         {"--sentences": f"{n_sentences}", "--seed": f"{random_state}"},
     )
     save_page(console, findings, made, out)
@@ -116,17 +116,17 @@ def run_demo(
 
 
 def claim_folder(out: Path) -> None:
-    """Make the folder, unless there is one; refuse to write over files that no demonstration has made."""
+    """Make the folder if necessary; raise `InputError` if it has files that the demo did not write."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{named('out')} is {out}, which is a file; expected a folder")
     found = [out / name for name in FILES if (out / name).exists()]
     if found and not is_page(out / PAGE):
-        raise InputError(f"{found[0]} is not of a demonstration; expected another folder ({named('out')})")
+        raise InputError(f"{found[0]} was not written by the demo; expected another folder ({named('out')})")
     out.mkdir(parents=True, exist_ok=True)
 
 
 def next_commands(out: Path) -> list[str]:
-    """Return what to try with the files of a demonstration."""
+    """Return commands to try with the files of the demo."""
     model, test, parsed = (str(out / name) for name in (MODEL, TEST, "parsed.conllu"))
     return [
         shlex.join(["treewright", *command])
@@ -140,7 +140,7 @@ def next_commands(out: Path) -> list[str]:
 
 def show_treebank(console: Console, bank: Treebank, random_state: int) -> None:
     """Describe the treebank and draw one of its sentences."""
-    console.print(f"A treebank of {len(bank)} made-up sentences (seed {random_state}).\n")
+    console.print(f"A treebank of {len(bank)} generated sentences (seed {random_state}).\n")
     console.print(Text(str(bank.describe())), no_wrap=True, overflow="ellipsis")
     shown = choose_sentence(bank)
     console.print("\nOne of its constituency trees:\n")
@@ -150,7 +150,7 @@ def show_treebank(console: Console, bank: Treebank, random_state: int) -> None:
 
 
 def choose_sentence(bank: Treebank) -> int:
-    """Return the number of a sentence to draw, from 0."""
+    """Return the index of a sentence to draw."""
     return next((k for k, tree in enumerate(bank.dependencies) if len(tree) in SHOWN_LENGTHS), 0)
 
 
@@ -176,7 +176,7 @@ def learn(
     n_jobs: int,
     checkpoint: Path | None = None,
 ) -> DependencyReranker:
-    """Train tagger, parser, candidates, miner and reranker; print the lines that say most."""
+    """Train the tagger, parser and reranker; print the most informative log lines."""
     parser = DependencyParser(
         epochs=N_EPOCHS,
         runs=1,
@@ -191,7 +191,7 @@ def learn(
         degree=DEGREE,
         threshold=THRESHOLD,
         folds=N_FOLDS,
-        # What a reranker does is to be shown, also with few sentences.
+        # The demo shows the reranker even if its gain is not significant.
         significance_level=None,
         random_state=random_state,
         n_jobs=n_jobs,
@@ -206,7 +206,7 @@ def learn(
 
 
 def score_table(reranker: DependencyReranker, train: Sequence[DepTree], test: Sequence[DepTree]) -> Table:
-    """Score baselines, the parser and the reranker; punctuation is left out."""
+    """Score baselines, the parser and the reranker, without punctuation."""
     parsed = {
         "next word": NextWordParser().fit(train).predict(test),
         "majority head tag": MajorityHeadParser().fit(train).predict(test),
@@ -216,7 +216,7 @@ def score_table(reranker: DependencyReranker, train: Sequence[DepTree], test: Se
     scores = {name: attachment(test, trees, punctuation="unicode") for name, trees in parsed.items()}
     compared = significance(test, parsed["reranked"], parsed["third-order parser"], punctuation="unicode")
     return Table(
-        f"Scores on {len(test)} other sentences, tagged by the tagger, punctuation left out",
+        f"Scores on {len(test)} test sentences with predicted tags, without punctuation",
         [
             Column("system", ""),
             Column("uas", "UAS", show.score),
@@ -232,19 +232,19 @@ def score_table(reranker: DependencyReranker, train: Sequence[DepTree], test: Se
 
 
 class Find(NamedTuple):
-    """A planted pattern whose words are those of a feature."""
+    """A planted pattern that is among the selected features."""
 
     pattern: Pattern
     n_decisions: int
-    """How often the pattern decides in the training sentences."""
+    """Number of occurrences of the pattern in the training set."""
     rank: int
-    """Of the feature among all, by weight."""
+    """Rank of the feature by weight."""
     weight: float
     text: str
 
 
 def find_patterns(reranker: DependencyReranker, bank: Treebank, n_train: int) -> tuple[list[Find], int]:
-    """Return the planted patterns that have a feature of the same words, and how many could have one."""
+    """Return the planted patterns with a feature of the same words, and the number that could have one."""
     lemmas = {
         word: lemma for tree in bank.dependencies for word, lemma in zip(tree.words, tree.lemmas, strict=True)
     }
@@ -266,15 +266,15 @@ def find_patterns(reranker: DependencyReranker, bank: Treebank, n_train: int) ->
 
 
 def pattern_table(reranker: DependencyReranker, bank: Treebank, n_train: int) -> Table:
-    """List planted patterns that were found again among the features of the reranker."""
+    """Return a table of the planted patterns that are among the features of the reranker."""
     found, n_wanted = find_patterns(reranker, bank, n_train)
     none = (
         f"None of the planted patterns is among the {reranker.n_features_} selected features: {n_train} "
-        f"training sentences are too few, as a pattern must decide more than {THRESHOLD:g} times."
+        f"training sentences are too few, since a pattern must occur more than {THRESHOLD:g} times."
     )
     return Table(
-        f"Of the {n_wanted} planted patterns that decide more than {THRESHOLD:g} times in the training "
-        f"sentences, {len(found)} are among the {reranker.n_features_} selected features, word for word",
+        f"Of the {n_wanted} planted patterns that occur more than {THRESHOLD:g} times in the training "
+        f"set, {len(found)} are among the {reranker.n_features_} selected features",
         [
             Column("planted", "planted"),
             Column("rank", "rank", show.count),
@@ -299,7 +299,7 @@ def pattern_table(reranker: DependencyReranker, bank: Treebank, n_train: int) ->
 
 
 def save_page(console: Console, findings: Findings, made: Provenance, out: Path) -> None:
-    """Write a page with what was found; without the extra report, a plain one with what was shown."""
+    """Write an HTML page of the results; without the extra report, a plain one with the printed text."""
     try:
         write_page(out / PAGE, findings, made=made)
     except MissingDependencyError as error:

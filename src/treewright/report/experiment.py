@@ -1,8 +1,8 @@
-"""Experiments: how a module declares one, how one is found, and how it is run.
+"""Experiments: declaration, lookup and running.
 
-Each module in `treewright.report.experiments` is one experiment, with the name of its file, in hyphens. The
-first line of its docstring says what it is about. The module declares a dataclass of settings, whose fields
-become options of the command line, and decorates a function with `experiment`. There is no other list.
+Each module in `treewright.report.experiments` is one experiment; its name is the file name, with hyphens. The
+first line of the module's docstring describes it. The module declares a dataclass of settings, whose fields
+become command-line options, and decorates a function with `experiment`. There is no other registry.
 """
 
 import ast
@@ -30,12 +30,12 @@ MODULES = f"{__package__}.experiments"
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings that every experiment has.
+    """Settings of all experiments.
 
     Parameters
     ----------
     random_state : int
-        Seed of all random numbers.
+        Random seed.
     n_sentences : int, optional
         Train on the first N sentences only.
     """
@@ -44,13 +44,13 @@ class Settings:
     n_sentences: Count | None = None
 
     def check(self) -> None:
-        """Raise InputError for a value that cannot be used."""
+        """Raise `InputError` for an invalid value."""
         check_params(self)
 
 
 @dataclass(frozen=True)
 class ThreadedSettings(Settings):
-    """The settings of experiments that use threads.
+    """Settings of experiments that use threads.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class ThreadedSettings(Settings):
 
 
 class Inputs(NamedTuple):
-    """What an experiment is given beside its settings."""
+    """Inputs of an experiment other than its settings."""
 
     data: Path
     store: ResultStore
@@ -73,7 +73,7 @@ Run = Callable[[AnySettings, Inputs], Findings]
 
 
 class Experiment(NamedTuple):
-    """An experiment that can be asked for by name."""
+    """A registered experiment."""
 
     name: str
     settings: type[Settings]
@@ -84,7 +84,7 @@ _REGISTERED: dict[str, Experiment] = {}
 
 
 def experiment(name: str, settings: type[AnySettings]) -> Callable[[Run[AnySettings]], Run[AnySettings]]:
-    """Register the decorated function as an experiment, with the class of its settings."""
+    """Register the decorated function as an experiment with this class of settings."""
 
     def register(run: Run[AnySettings]) -> Run[AnySettings]:
         _REGISTERED[name] = Experiment(name, settings, run)
@@ -94,7 +94,7 @@ def experiment(name: str, settings: type[AnySettings]) -> Callable[[Run[AnySetti
 
 
 def list_experiments() -> list[str]:
-    """Return the names of all experiments in alphabetical order; none of them is imported."""
+    """Return the names of all experiments in alphabetical order, without importing them."""
     modules = (Path(each.name) for each in files(MODULES).iterdir())
     found = {
         path.stem.replace("_", "-") for path in modules if path.suffix == ".py" and path.stem != "__init__"
@@ -103,7 +103,7 @@ def list_experiments() -> list[str]:
 
 
 def describe_experiment(name: str) -> str:
-    """Return the first line of the docstring of an experiment, which is not imported for that."""
+    """Return the first line of the docstring of an experiment, without importing it."""
     source = files(MODULES).joinpath(f"{name.replace('-', '_')}.py")
     if source.is_file():
         text = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
@@ -113,7 +113,7 @@ def describe_experiment(name: str) -> str:
 
 
 def find_experiment(name: str) -> Experiment:
-    """Return the experiment of a name."""
+    """Return the experiment of this name."""
     if name not in _REGISTERED:
         if name not in list_experiments():
             raise InputError(f"experiment is {name!r}; expected one of {', '.join(list_experiments())}")
@@ -129,23 +129,23 @@ def reproduce(
     settings: Settings | None = None,
     cache: Path | None = None,
 ) -> list[Path]:
-    """Run an experiment and write what it finds: text, CSV, JSON, a plot and a page.
+    """Run an experiment and write its results as text, CSV, JSON, plot and HTML page.
 
-    The page says how it was made; ``index.html`` beside it lists all pages of the folder. What is finished is
-    kept: a second run does not train again, and an interrupted one goes on.
+    The page includes the command and settings; ``index.html`` lists all pages of the folder. Finished steps
+    are kept: a second run does not train again, and an interrupted one is resumed.
 
     Parameters
     ----------
     name : str
         One of `list_experiments`.
     data : Path
-        A folder with treebanks, or the file to train on of one that has others beside it.
+        A folder with treebanks, or the training file of a treebank.
     out : Path
-        Folder for the result; made if need be.
+        Folder for the results; created if necessary.
     settings : Settings, optional
-        Of the class that the experiment declares.
+        Settings, of the class that the experiment declares.
     cache : Path, optional
-        Folder for what is kept; one in the user's cache without it.
+        Folder for finished steps (by default, in the user's cache).
 
     Returns
     -------
@@ -170,7 +170,7 @@ def reproduce(
         written = write_findings(name, found.run(settings, inputs), out, made=made)
         if write_index(out):
             return [*written, out / INDEX]
-        report(f"{out / INDEX} is not one of treewright; it was left as it is")
+        report(f"{out / INDEX} was not written by treewright and is kept unchanged")
         return written
 
 
@@ -179,19 +179,22 @@ def write_command(name: str, data: Path, out: Path, settings: Settings, *, cache
     parts = ["treewright", "reproduce", name, "--data", str(data), "--out", str(out)]
     for each in fields(settings):
         value = getattr(settings, each.name)
-        if value != each.default:
+        if isinstance(value, bool) and value != each.default:
+            option = option_name(each.name)
+            parts.append(option if value else f"--no-{option.removeprefix('--')}")
+        elif value != each.default:
             parts += [option_name(each.name), show_value(value)]
     return shlex.join([*parts, *(["--cache", str(cache)] if cache else [])])
 
 
 def describe_options(settings: Settings) -> dict[str, str]:
-    """Return settings as texts, by their options."""
+    """Return settings as text, by option."""
     values = {option_name(each.name): getattr(settings, each.name) for each in fields(settings)}
-    return {name: "not given" if value is None else show_value(value) for name, value in values.items()}
+    return {name: "default" if value is None else show_value(value) for name, value in values.items()}
 
 
 def given_options(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
-    """Return settings that replace a model's defaults, by name; those that are missing or None do not."""
+    """Return the settings that replace a model's defaults, by name, except missing ones and None."""
     values = {name: getattr(settings, name, None) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -199,25 +202,26 @@ def given_options(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
 def choose_rows(
     known: Sequence[str], wanted: Sequence[str] | None, *, always: Sequence[str] = ()
 ) -> list[str]:
-    """Return the names of the rows of a table that are wanted, all without a choice, in their order.
+    """Return the names of the requested rows of a table, in order.
 
     Parameters
     ----------
     known : sequence of str
         All names.
     wanted : sequence of str, optional
+        Requested names (by default, all).
     always : sequence of str
-        Names of rows that others are compared with.
+        Names of rows that are always included, since others are compared with them.
     """
     for name in wanted or ():
         if name not in known:
-            raise InputError(f"system is {name!r}; expected some of {', '.join(known)}")
+            raise InputError(f"system is {name!r}; expected one or more of {', '.join(known)}")
     return [name for name in known if wanted is None or name in wanted or name in always]
 
 
 @contextmanager
 def _folder(path: Path) -> Iterator[None]:
-    """Make a folder before long work; after a failure, those that were made and are empty go again."""
+    """Make a folder before long work; after a failure, remove the new folders that are empty."""
     made = [each for each in (path, *path.parents) if not each.exists()]
     path.mkdir(parents=True, exist_ok=True)
     try:

@@ -1,4 +1,4 @@
-"""What was mined: a line for each round, and a table of conjunctions."""
+"""Reports of mining: a log line for each round, and a table of conjunctions."""
 
 import numpy as np
 
@@ -12,13 +12,13 @@ MEBIBYTE = 1 << 20
 
 
 class MiningLines:
-    """A filter of messages (see `progress.filtered`) that makes one line for each round of a miner."""
+    """A message filter (see `progress.filtered`) that makes one log line per round of a miner."""
 
     def __init__(self) -> None:
         self._orders: list[OrderReport] = []
 
     def __call__(self, message: Message) -> Message | None:
-        """Keep the report of an order, or describe a round and its orders."""
+        """Store the report of an order, or describe a round with its orders."""
         found = message.record
         if isinstance(found, OrderReport):
             self._orders.append(found)
@@ -47,10 +47,10 @@ def _size(n_bytes: int) -> str:
 
 
 def write_conjunctions(miner: ConjunctionMiner, samples: Samples, target: Target) -> None:
-    """Write the selected conjunctions as a table with tabs, the weightiest first.
+    """Write the selected conjunctions as tab-separated values, largest weights first.
 
-    Columns: the conjunction, its order, in how many samples it is present, and its weight for each class, or
-    for the second of two.
+    The columns are the conjunction, its order, the number of samples that contain it, and its weight for each
+    class (for two classes, the weight of the second).
     """
     names = miner.get_feature_names_out(samples.names)
     counts = np.asarray(miner.transform(samples.X).sum(axis=0)).ravel().astype(int)

@@ -1,11 +1,11 @@
-"""The pages of experiments, with all that it takes to make them again, and the index of a folder of them."""
+"""HTML pages of experiments, with commands and settings, and the index of a folder of pages."""
 
 import json
 import os
 import platform
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -17,26 +17,26 @@ from treewright._optional import require
 from treewright._version import __version__
 from treewright.data.files import replacing
 from treewright.report import show
-from treewright.report.tables import Column, Findings, Table, as_csv, as_text, render_plot
+from treewright.report.tables import Column, Findings, Table, as_csv, as_record, as_text, render_plot
 
 INDEX = "index.html"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-"""Packages that every result may depend on."""
+"""Packages that may affect every result."""
 GENERATOR = '<meta name="generator" content="treewright">'
-"""What tells a page of ours from one that somebody else has put into the folder."""
+"""Identifies a page that treewright has written."""
 
 
 class Provenance(NamedTuple):
-    """How a result was made.
+    """Provenance of a result.
 
     Attributes
     ----------
     command : str
-        The command line that makes it again.
+        The command line that reproduces it.
     data : str
-        Name of what it was made from.
+        Name of the data.
     settings : mapping
-        All that the experiment uses, by their options.
+        All settings of the experiment, by option.
     """
 
     command: str
@@ -45,18 +45,20 @@ class Provenance(NamedTuple):
 
 
 def write_findings(name: str, findings: Findings, out: Path, *, made: Provenance) -> list[Path]:
-    """Write the files of an experiment into a folder; return their names.
+    """Write the files of an experiment to a folder; return their paths.
 
     Parameters
     ----------
     name : str
-        What the files are called, before their endings.
+        Name of the files, without suffix.
     findings : Findings
+        Results of the experiment.
     out : Path
-        Made if need be.
+        Folder; created if necessary.
     made : Provenance
+        Provenance of the results.
     """
-    about, origin = _describe(name, findings, made), _origin(findings)
+    about, origin = _describe(name, findings, made), describe_origin(findings.facts)
     drawing = render_plot(findings.draw)
     page = {"findings": findings, "about": about, "settings": made.settings, "origin": origin}
     contents = {
@@ -74,12 +76,12 @@ def write_findings(name: str, findings: Findings, out: Path, *, made: Provenance
 
 
 def write_page(path: Path, findings: Findings, *, made: Provenance) -> None:
-    """Write the page of findings alone, without a link to an index."""
+    """Write only the page of findings, without a link to an index."""
     page = {
         "findings": findings,
         "about": _describe(path.stem, findings, made),
         "settings": made.settings,
-        "origin": _origin(findings),
+        "origin": describe_origin(findings.facts),
         "drawing": _inline(render_plot(findings.draw)),
         "index": None,
     }
@@ -87,7 +89,7 @@ def write_page(path: Path, findings: Findings, *, made: Provenance) -> None:
 
 
 def is_page(path: Path) -> bool:
-    """Tell whether a file is a page of ours."""
+    """Return whether a file is a page that treewright has written."""
     return path.is_file() and GENERATOR in path.read_text(encoding="utf-8", errors="replace")
 
 
@@ -102,15 +104,11 @@ def _describe(name: str, findings: Findings, made: Provenance) -> dict[str, str]
     }
 
 
-def _origin(findings: Findings) -> dict[str, str]:
-    return {**_versions(findings), "machine": _describe_machine()}
-
-
 def write_index(out: Path) -> bool:
-    """List the pages of a folder in its ``index.html``, the latest first.
+    """Write the index of the pages of a folder, ``index.html``, latest first.
 
-    What they are about is read from the JSON files beside them. A file of that name that is not ours is left
-    alone; the result tells whether it was written.
+    The titles are read from the JSON files beside the pages. An ``index.html`` that treewright has not
+    written is kept. Return whether the index was written.
     """
     path = out / INDEX
     if path.exists() and not is_page(path):
@@ -122,7 +120,7 @@ def write_index(out: Path) -> bool:
 
 
 def find_headline(table: Table) -> str:
-    """Return the row with the highest of the scores that are not a paper's; nothing where there are none."""
+    """Describe the row with the highest score, except scores of a paper; empty if there is none."""
     scores = [column for column in table.columns if column.show is show.score and "paper" not in column.group]
     for column in scores[:1]:
         rows = [row for row in table.rows if row.get(column.key) is not None and not row.get("is_paper")]
@@ -137,7 +135,7 @@ def _full_title(column: Column) -> str:
 
 
 def _read_about(path: Path) -> dict[str, str] | None:
-    """Return what an experiment's record says of its page; None for other files, and where there is none."""
+    """Return the description of a page in an experiment's JSON file; None for other files."""
     page = path.with_suffix(".html")
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -149,11 +147,12 @@ def _read_about(path: Path) -> dict[str, str] | None:
     return {**about, "link": quote(page.name)}
 
 
-def _versions(findings: Findings) -> dict[str, str]:
-    """Return the versions of all that may have a part in a result."""
-    loaded = [name for name in ("torch",) if name in sys.modules and name not in findings.facts]
+def describe_origin(facts: Container[str] = ()) -> dict[str, str]:
+    """Return the machine and the versions of packages that may affect a result, except those in `facts`."""
+    loaded = [name for name in ("torch",) if name in sys.modules and name not in facts]
     packages = {name: version(name) for name in (*PACKAGES, *loaded)}
-    return {"treewright": __version__, "python": platform.python_version(), **packages}
+    versions = {"treewright": __version__, "python": platform.python_version(), **packages}
+    return {**versions, "machine": _describe_machine()}
 
 
 def _describe_machine() -> str:
@@ -172,13 +171,13 @@ def _as_text(
 def _as_json(
     findings: Findings, about: Mapping[str, str], settings: Mapping[str, str], origin: Mapping[str, str]
 ) -> str:
-    tables = [{"caption": table.caption, "rows": list(table.rows)} for table in findings.tables]
+    tables = [as_record(table) for table in findings.tables]
     record = {**about, "origin": origin, "facts": findings.facts, "settings": settings, "tables": tables}
     return json.dumps(record, indent=2) + "\n"
 
 
 def _render(template: str, values: Mapping[str, Any]) -> str:
-    """Return an HTML page that needs nothing else."""
+    """Return a self-contained HTML page."""
     jinja = require("jinja2", "report")
     environment = jinja.Environment(
         autoescape=True,
@@ -196,7 +195,7 @@ def _read_template(name: str) -> str:
 
 
 def _inline(drawing: str) -> str:
-    """Return what of an SVG file belongs into a page, where its name spaces are known."""
+    """Return the part of an SVG file that belongs in an HTML page, without declarations."""
     return re.sub(r' xmlns(:\w+)?="[^"]*"', "", drawing[drawing.index("<svg") :])
 
 

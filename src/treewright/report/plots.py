@@ -1,4 +1,4 @@
-"""Plots of experiments: gains, scores, and what a threshold changes."""
+"""Plots of experiments: gains, scores, and values by threshold."""
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 from treewright.report.tables import Row
 
 HEIGHT_OF_A_ROW, HEIGHT_OF_THE_REST, WIDTH = 0.42, 1.1, 7.5
-"""In inches."""
+"""Size of plots in inches."""
 MARKS = "os^D"
 
 
 class Series(NamedTuple):
-    """What one source says of each row or each value; None where it says nothing."""
+    """The values of one source for each row; None if missing."""
 
     label: str
     values: Sequence[float | None]
     intervals: Sequence[tuple[float, float] | None] = ()
-    """Around the values, if there are such."""
+    """Confidence intervals, if there are any."""
 
 
 class Panel(NamedTuple):
@@ -29,7 +29,7 @@ class Panel(NamedTuple):
 
 
 def draw_gains(figure: Any, names: Sequence[str], series: Sequence[Series], *, label: str) -> None:  # noqa: ANN401
-    """Draw a row of marks for each name, on both sides of no gain."""
+    """Plot gains, one row per name, with a line at zero."""
     figure.set_size_inches(WIDTH, HEIGHT_OF_THE_REST + HEIGHT_OF_A_ROW * len(names))
     axes = figure.subplots()
     axes.axvline(0, color="grey", linewidth=1)
@@ -54,7 +54,7 @@ def draw_scores(
     title: Callable[[Row], str] = itemgetter("title"),
     height: float = HEIGHT_OF_A_ROW,
 ) -> None:
-    """Draw the F1 of each row, those of the paper in another colour."""
+    """Plot the F1 of each row; the paper's rows have another colour."""
     figure.set_size_inches(WIDTH, HEIGHT_OF_THE_REST + height * len(rows))
     axes = figure.subplots()
     for kind, colour, label in ((False, "C0", "here"), (True, "C1", "paper, Penn Treebank")):
@@ -68,7 +68,7 @@ def draw_scores(
 
 
 def draw_panels(figure: Any, places: Sequence[float], panels: Sequence[Panel], *, label: str) -> None:  # noqa: ANN401
-    """Draw values over the same places, a panel for each kind of value."""
+    """Plot several kinds of values over the same x values, one panel each."""
     figure.set_size_inches(WIDTH, 3.2)
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for number, each in enumerate(panel.series):

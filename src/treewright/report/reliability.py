@@ -1,4 +1,4 @@
-"""Confidence against accuracy, as a table with bars and as a plot."""
+"""Reliability diagrams as a table with bars, or as a plot."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def reliability_table(found: Reliability) -> Table:
-    """Make a table with a line for each bin that has words; the bar is the accuracy, the mark confidence."""
+    """Make a table with a row per non-empty bin; the bar shows the accuracy, and the mark the confidence."""
     title = f"expected calibration error {found.error:.4f}"
     table = Table("words", "confidence", "accuracy", "", title=title, title_justify="left", box=SIMPLE_HEAD)
     for n_words, confidence, accuracy in zip(found.counts, found.confidence, found.accuracy, strict=True):
@@ -33,16 +33,18 @@ def _bar(length: float, mark: float) -> str:
 
 
 def plot_reliability(found: Reliability, path: Path) -> None:
-    """Write a reliability plot as PNG, SVG or PDF, told by the name of the file."""
+    """Write a reliability diagram as PNG, SVG or PDF, by the suffix of the file name."""
     if path.suffix.lower() not in PLOT_SUFFIXES:
-        raise InputError(f"{path} is no name for a plot; expected one ending in {', '.join(PLOT_SUFFIXES)}")
+        raise InputError(
+            f"{path} is not a plot file; expected a name that ends in {', '.join(PLOT_SUFFIXES)}"
+        )
     figure_module = require("matplotlib.figure", "report")
     figure = figure_module.Figure(figsize=(4, 4), layout="constrained")
     axes = figure.subplots()
     full = [at for at, n_words in enumerate(found.counts) if n_words]
     confidence, accuracy = ([column[at] for at in full] for column in (found.confidence, found.accuracy))
     largest = max(found.counts)
-    axes.plot([0, 1], [0, 1], color="grey", linewidth=1, label="as sure as right")
+    axes.plot([0, 1], [0, 1], color="grey", linewidth=1, label="perfect calibration")
     axes.plot(confidence, accuracy, color="C0")
     axes.scatter(confidence, accuracy, s=[20 + 180 * found.counts[at] / largest for at in full], color="C0")
     axes.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1.02), ylim=(0, 1.02))

@@ -1,4 +1,4 @@
-"""Why a reranker or a parser chose a tree, as text."""
+"""Explanations of the choice of a reranker or parser, as text."""
 
 from collections.abc import Sequence
 
@@ -15,25 +15,25 @@ from treewright.parsing.dependency.reasons import Comparison
 def show_comparisons(
     console: Console, comparisons: Sequence[Comparison], *, n_candidates: int = 3, n_reasons: int = 10
 ) -> None:
-    """Show the best candidates of each sentence, and the features that decided between the first two."""
+    """Print the best candidates of each sentence, and the features that distinguish the first two."""
     for number, comparison in enumerate(comparisons, start=1):
         best = comparison.candidates[0].tree
         console.print(Text(f"Sentence {number}: {' '.join(best.words)}", style="bold"))
         console.print(Text("\n" + encodable(draw_dependencies(best), console.encoding)))
         console.print(candidate_table(comparison, n_candidates))
         if len(comparison.candidates) == 1:
-            console.print("There is no other tree.\n")
+            console.print("There is only one candidate.\n")
         elif comparison.reasons:
             for rank in (1, 2):
                 if reasons := reasons_for(comparison, rank):
                     console.print(describe_reasons(reasons, rank, n_reasons), soft_wrap=True)
                     console.print(reason_table(reasons[:n_reasons]))
         else:
-            console.print("No feature tells the first two apart: the parser's score decided.\n")
+            console.print("No feature distinguishes the first two candidates: the parser's score decided.\n")
 
 
 def candidate_table(comparison: Comparison, n_candidates: int) -> Table:
-    """Return the scores of the best candidates, and the arcs in which each differs from the winner."""
+    """Return a table of the best candidates: scores, and arcs that differ from the first."""
     candidates = comparison.candidates[:n_candidates]
     columns = {"score": [each.score for each in candidates]}
     if comparison.scores:
@@ -49,7 +49,7 @@ def candidate_table(comparison: Comparison, n_candidates: int) -> Table:
 
 
 def describe_difference(best: DepTree, other: DepTree) -> str:
-    """Return the arcs of a tree that another does not have, as ``man → with``."""
+    """Return the arcs of `other` that `best` lacks, such as ``man → with``."""
     words = ["ROOT", *best.words]
     return ", ".join(
         f"{words[head]} → {word}"
@@ -59,15 +59,15 @@ def describe_difference(best: DepTree, other: DepTree) -> str:
 
 
 def reasons_for(comparison: Comparison, rank: int) -> list[tuple[str, float]]:
-    """Return the features that speak for one of the first two candidates, with positive weights."""
+    """Return the features that favour one of the first two candidates, with positive weights."""
     sign = 1 if rank == 1 else -1
     return [(one.text, sign * one.weight) for one in comparison.reasons if sign * one.weight > 0]
 
 
 def describe_reasons(reasons: Sequence[tuple[str, float]], rank: int, n_reasons: int) -> str:
-    """Say how many features speak for a candidate, how much all of them weigh, and how many are shown."""
+    """Describe the number of features for a candidate, their total weight, and how many are shown."""
     total, n_features = sum(weight for _, weight in reasons), len(reasons)
-    shown = f", of which the weightiest {n_reasons}" if n_features > n_reasons else ""
+    shown = f" (largest {n_reasons} shown)" if n_features > n_reasons else ""
     counted = f"{n_features} feature{'s' if n_features > 1 else ''}"
     return f"For tree {rank}, against tree {3 - rank}: {counted}, total {total:.3f}{shown}"
 

@@ -36,15 +36,15 @@ from treewright.srl.arguments import keep_verbal
 
 Score: TypeAlias = AttachmentScore | Conll2018Scores | ParsevalScore | RoleScores
 METRICS = {"dependencies": "uas", "constituents": "f1", "propositions": "role-f1"}
-"""What is tested, if nothing else is asked for."""
+"""Default metrics of the significance test."""
 ROLE = "role-"
 COLUMNS = ("PREDICTED", "AGAINST")
 
 ATTACHMENT_ROWS = {
     "uas": "Unlabeled attachment (UAS)",
     "las": "Labeled attachment (LAS)",
-    "las_full": "Labeled attachment, subtypes included",
-    "complete": "Sentences with all heads right",
+    "las_full": "Labeled attachment with subtypes",
+    "complete": "Sentences with all heads correct",
     "n_tokens": "Words scored",
     "n_sentences": "Sentences scored",
 }
@@ -52,14 +52,14 @@ PARSEVAL_ROWS = {
     "precision": "Bracket precision",
     "recall": "Bracket recall",
     "f1": "Bracket F1",
-    "exact": "Sentences with all brackets right",
+    "exact": "Sentences with all brackets correct",
     "tagging": "Tagging accuracy",
     "crossing": "Crossing brackets per sentence",
     "no_crossing": "Sentences without crossing brackets",
     "two_crossing": "Sentences with at most two crossing brackets",
     "n_sentences": "Sentences scored",
-    "n_errors": "Sentences left out: their words differ",
-    "n_skipped": "Sentences left out: no prediction",
+    "n_errors": "Sentences not scored: words differ",
+    "n_skipped": "Sentences not scored: no prediction",
     "n_gold": "Gold brackets",
     "n_predicted": "Predicted brackets",
     "n_matched": "Matching brackets",
@@ -79,19 +79,19 @@ CONLL2018_ROWS = {
     "mlas": "CLAS, tags and function words (MLAS)",
     "blex": "CLAS and lemmas (BLEX)",
 }
-"""What each row of a table is."""
+"""Titles of the rows of each table."""
 
 
 class Scores(NamedTuple):
-    """The score of one file, perhaps beside that of another."""
+    """The score of one file, optionally with that of another."""
 
     predicted: Score
     against: Score | None
     test: SignificanceResult | None
     reliability: Reliability | None
-    """Of the predicted heads, if they come with a confidence."""
+    """Calibration of the predicted heads, if they have a confidence."""
     difference: str | None = None
-    """Where the words of gold and predicted first differ, if they do."""
+    """The first difference between the words of gold and predicted; None if there is none."""
 
 
 def score_files(
@@ -109,16 +109,16 @@ def score_files(
     multiple_roots: bool = False,
     word_options: Sequence[str] = (),
 ) -> Scores:
-    """Score a file of predictions, and compare it with another if one is given.
+    """Score a file of predictions, and optionally compare it with another.
 
-    Dependencies are scored as in the CoNLL 2018 shared task where the words of the two files differ, or if
-    `by_characters`, with sentences of several roots if `multiple_roots`. `word_options` names the options
-    that were given and need the same words. With `verbs`, only those predicates of semantic roles count that
-    are verbs by their tags in the gold file. With `relations`, the files must have some.
+    Dependencies are scored as in the CoNLL 2018 shared task if the words of the two files differ or with
+    `by_characters`; `multiple_roots` allows several roots per sentence. `word_options` lists the given
+    options that need the same words. With `verbs`, only predicates with a gold verb tag are scored. With
+    `relations`, the files must have relations.
     """
     files = [gold, predicted, *([against] if against else [])]
     if files.count("-") > 1:
-        raise InputError("standard input can stand for one file only")
+        raise InputError("standard input was given for several files; expected it at most once")
     kind, (right, *guesses) = _read_alike(files)
     if not right:
         raise InputError(f"{gold} has no sentences; expected at least one")
@@ -131,7 +131,7 @@ def score_files(
             found = conll2018(right, guesses[0], multiple_roots=multiple_roots)
             return Scores(found, None, None, None, differences[0])
         if multiple_roots:
-            raise InputError("--multiple-roots is not for attachment scores; expected --conll2018 with it")
+            raise InputError("--multiple-roots has no effect on attachment scores; add --conll2018")
     if verbs:
         right, *guesses = map(list[Any], _keep_verbs(right, guesses))
     scores = [_score(kind, right, guess, punctuation, max_length) for guess in guesses]
@@ -154,7 +154,7 @@ def score_files(
 
 
 def _keep_verbs(right: list[PropSentence], guesses: list[list[PropSentence]]) -> Iterator[list[PropSentence]]:
-    """Yield sentences with the predicates alone that are verbs by the tags of the right ones."""
+    """Yield sentences with only those predicates that have a gold verb tag."""
     for sentences in (right, *guesses):
         pairs = zip(right, sentences, strict=False)
         retagged = [other._replace(tags=one.tags) for one, other in pairs if len(one.tags) == len(other.tags)]
@@ -164,7 +164,7 @@ def _keep_verbs(right: list[PropSentence], guesses: list[list[PropSentence]]) ->
 def _check_word_options(
     options: Sequence[str], files: Sequence[str], differences: Sequence[str | None]
 ) -> None:
-    """Check that no option was given that needs the same words in all files."""
+    """Raise `InputError` if an option that needs the same words was given for files with different words."""
     if not options:
         return
     for file, difference in zip(files, differences, strict=True):
@@ -182,20 +182,20 @@ def _check_options(
     relations: bool,
     from_text: bool,
 ) -> None:
-    """Check that the options have a meaning for what the files hold."""
+    """Raise `InputError` if an option does not apply to the content of the files."""
     held = {"dependencies": "CoNLL-U", "constituents": "brackets", "propositions": "semantic roles"}[kind]
     if kind != "constituents" and max_length is not None:
-        raise InputError(f"{named('max_length')} is for brackets; found {held}")
+        raise InputError(f"{named('max_length')} has no effect on {held}; expected brackets")
     if kind != "propositions" and verbs:
-        raise InputError(f"{named('verbs')} is for semantic roles; found {held}")
+        raise InputError(f"{named('verbs')} has no effect on {held}; expected semantic roles")
     if kind != "dependencies" and relations:
-        raise InputError(f"{named('relations')} is for CoNLL-U; found {held}")
+        raise InputError(f"{named('relations')} has no effect on {held}; expected CoNLL-U")
     if kind != "dependencies" and from_text:
-        raise InputError(f"--conll2018 and --multiple-roots are for CoNLL-U; found {held}")
+        raise InputError(f"--conll2018 and --multiple-roots have no effect on {held}; expected CoNLL-U")
     if kind == "constituents" and punctuation is not True:
-        raise InputError("punctuation is never scored in brackets; expected CoNLL-U for this option")
+        raise InputError("options for punctuation have no effect on brackets; expected CoNLL-U")
     if kind == "propositions" and punctuation is not True:
-        raise InputError(f"punctuation is no matter of {held}; expected CoNLL-U for this option")
+        raise InputError(f"options for punctuation have no effect on {held}; expected CoNLL-U")
 
 
 def _score(
@@ -209,7 +209,7 @@ def _score(
 
 
 def _read_alike(files: list[str]) -> tuple[str, list[list[Any]]]:
-    """Read files of one format; return what they hold."""
+    """Read files of the same format; return the kind and the content."""
     trees = []
     formats = []
     for file in files:
@@ -252,13 +252,13 @@ def _with_ratios(score: RoleScore | AlignedScore) -> dict[str, float | None]:
 
 
 def draw_scores(console: Console, scores: Scores, *, relations: bool = False) -> None:
-    """Print the scores as a table, one column a file."""
+    """Print the scores as a table, one column per file."""
     columns = [score for score in (scores.predicted, scores.against) if score]
     if isinstance(scores.predicted, RoleScores):
         _draw_roles(console, columns)
     elif isinstance(scores.predicted, Conll2018Scores):
         if scores.difference:
-            found = f"The words differ ({scores.difference}): aligned by characters, scored as in CoNLL 2018."
+            found = f"The words differ ({scores.difference}). Aligned by characters, scored as in CoNLL 2018."
             console.print(found, soft_wrap=True, highlight=False, markup=False)
         console.print(_aligned_table(scores.predicted))
     else:
@@ -272,7 +272,7 @@ def draw_scores(console: Console, scores: Scores, *, relations: bool = False) ->
 
 
 def _draw_roles(console: Console, scores: list[Score]) -> None:
-    """Print the tables of srl-eval.pl, below each other."""
+    """Print the tables of srl-eval.pl, one below the other."""
     for name, score in zip(COLUMNS, scores, strict=False):
         if len(scores) > 1:
             console.print(name)
@@ -288,7 +288,7 @@ def _score_table(columns: list[Score]) -> Table:
 
 
 def _aligned_table(scores: Conll2018Scores) -> Table:
-    """Make a table with a line for each score of the CoNLL 2018 shared task."""
+    """Make a table with a row for each score of the CoNLL 2018 shared task."""
     table = Table("", "precision", "recall", "F1", "aligned\naccuracy", box=SIMPLE_HEAD)
     for name, score in scores.items():
         accuracy = "" if score.aligned_accuracy is None else _shown(score.aligned_accuracy)
@@ -297,7 +297,7 @@ def _aligned_table(scores: Conll2018Scores) -> Table:
 
 
 def relation_table(score: AttachmentScore) -> Table:
-    """Make a table with a line for each relation."""
+    """Make a table with a row for each relation."""
     table = Table("relation", "gold", "UAS", "precision", "recall", "F1", box=SIMPLE_HEAD)
     for one in score.relations:
         numbers = (one.uas, one.precision, one.recall, one.f1)
@@ -306,14 +306,14 @@ def relation_table(score: AttachmentScore) -> Table:
 
 
 def _right_aligned(table: Table) -> Table:
-    """Align the columns of numbers, all but the first."""
+    """Right-align all columns except the first."""
     for column in table.columns[1:]:
         column.justify = "right"
     return table
 
 
 def describe_test(test: SignificanceResult) -> str:
-    """Say in a sentence what a test of significance found."""
+    """Describe the result of a significance test."""
     low, high = test.interval
     return (
         f"{test.metric}: {test.difference:+.2f} points ({100 * test.confidence:g}% interval {low:+.2f} to "

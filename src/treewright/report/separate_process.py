@@ -1,8 +1,7 @@
-"""One piece of work in a process of its own, so that its time and memory are its alone.
+"""Running a function in a separate process, to measure its time and memory.
 
 The process is ``python -m treewright.report.separate_process MODULE:FUNCTION``. It reads the argument of the
-function as JSON, and writes a JSON object a line: what the function tells, how far it has come, then what it
-returns.
+function as JSON, and writes one JSON object per line: messages, progress, and finally the result.
 """
 
 import json
@@ -20,10 +19,10 @@ from treewright.errors import TreewrightError
 from treewright.progress import Event, Message, Step, Task, listening, report, warnings_reported
 
 Values = dict[str, Any]
-"""What JSON can hold."""
+"""Values that JSON can represent."""
 
 INTERRUPTED, OUT_OF_MEMORY = 130, 137
-"""Exit codes; the second is also that of a process which the system has killed inside a container."""
+"""Exit codes; the second is also that of a process killed by the system in a container."""
 
 
 class LostProcessError(TreewrightError):
@@ -31,14 +30,14 @@ class LostProcessError(TreewrightError):
 
 
 def run_alone(function: str, argument: Values) -> Values:
-    """Run a function in a process of its own.
+    """Run a function in a separate process.
 
     Parameters
     ----------
     function : str
-        Where it is, as ``module:name``. It takes the argument; what it reports is reported here.
+        The function, as ``module:name``. It is called with the argument; its progress is reported here.
     argument : dict
-        Anything that JSON can hold, like the result.
+        A value that JSON can represent; so must be the result.
     """
     command = [sys.executable, "-m", __name__, function]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
@@ -59,7 +58,7 @@ def run_alone(function: str, argument: Values) -> Values:
 
 
 def _converse(child: subprocess.Popen[str], argument: Values) -> Values | None:
-    """Send the argument, pass on what is told, and return the result, if one comes."""
+    """Send the argument, pass on messages, and return the result; None if there is none."""
     assert child.stdin
     assert child.stdout
     with suppress(BrokenPipeError), child.stdin as stream:
@@ -81,13 +80,13 @@ def _converse(child: subprocess.Popen[str], argument: Values) -> Values | None:
 
 @contextmanager
 def _tasks_elsewhere() -> Iterator[Callable[[Step], None]]:
-    """Give what hears of the tasks of another process, and has them be tasks of this one."""
+    """Yield a function that reports the tasks of another process as tasks of this one."""
     tasks: dict[int, Task] = {}
 
     def hear(step: Step) -> None:
         if step.task not in tasks:
             tasks[step.task] = Task(step.what, step.total, step.unit, step.before)
-        tasks[step.task].reach(step.done, step.total)
+        tasks[step.task].advance(step.done - tasks[step.task].done)
         if step.is_over:
             tasks.pop(step.task).end()
 
@@ -99,10 +98,10 @@ def _tasks_elsewhere() -> Iterator[Callable[[Step], None]]:
 
 
 def peak_memory() -> int | None:
-    """Return the most bytes of memory that this process has held, where the system tells."""
+    """Return the peak memory of this process in bytes; None if the system does not report it."""
     status = Path("/proc/self/status")
     lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
-    # On Linux, the figure of `getrusage` is never less than what the parent held when the process began.
+    # On Linux, `getrusage` never reports less than the parent's memory at the start of the process.
     if peak := next((line.split()[1] for line in lines if line.startswith("VmHWM:")), None):
         return int(peak) * 1024
     try:
@@ -114,7 +113,7 @@ def peak_memory() -> int | None:
 
 
 class _ReportHandler(logging.Handler):
-    """What is logged is reported."""
+    """Reports log records as messages."""
 
     def emit(self, record: logging.LogRecord) -> None:
         report(self.format(record))
@@ -122,7 +121,7 @@ class _ReportHandler(logging.Handler):
 
 @contextmanager
 def _notices_reported() -> Iterator[None]:
-    """Let the parent know of what is logged and warned of, as only it knows how the user wants to be told."""
+    """Send log records and warnings to the parent, which knows the output format."""
     logger, handler = logging.getLogger("treewright"), _ReportHandler()
     logger.addHandler(handler)
     try:
@@ -133,7 +132,7 @@ def _notices_reported() -> Iterator[None]:
 
 
 def main(function: str, source: TextIO, target: TextIO) -> int:
-    """Run a function, talk with the parent through two streams, and return the exit code."""
+    """Run a function, communicate with the parent through two streams, and return the exit code."""
 
     def send(kind: str, content: object) -> None:
         target.write(json.dumps({kind: content}) + "\n")
@@ -162,5 +161,5 @@ def main(function: str, source: TextIO, target: TextIO) -> int:
 
 
 if __name__ == "__main__":
-    messages, sys.stdout = sys.stdout, sys.stderr  # what others print must not get between the messages
+    messages, sys.stdout = sys.stdout, sys.stderr  # other output must not mix with the messages
     sys.exit(main(sys.argv[1], sys.stdin, messages))

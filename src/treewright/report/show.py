@@ -1,4 +1,4 @@
-"""Values as cells of tables show them."""
+"""Formatting of values in table cells."""
 
 SIGNIFICANT = 0.05
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -6,26 +6,26 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 score = "{:.2f}".format
 """Percent."""
 difference = "{:+.2f}".format
-"""A difference of scores."""
+"""A difference between scores."""
 count = "{:,}".format
-"""How many."""
+"""A count."""
 number = "{:g}".format
-"""A number without zeros that say nothing."""
+"""A number without trailing zeros."""
 tenth = "{:,.1f}".format
 """A number with one decimal."""
 three = "{:.3g}".format
-"""A number with three digits."""
+"""A number with three significant digits."""
 whole = "{:,.0f}".format
 """A number without decimals."""
 
 
 def p_value(value: float) -> str:
-    """Show a p-value, with a star if it is small."""
+    """Format a p-value, with a star if it is significant."""
     return f"{value:.4f} {'*' if value < SIGNIFICANT else ' '}"
 
 
 def time(seconds: float) -> str:
-    """Show a time in the unit that suits it.
+    """Format a time in a suitable unit.
 
     Examples
     --------
@@ -38,5 +38,5 @@ def time(seconds: float) -> str:
 
 
 def memory(n_bytes: int) -> str:
-    """Show bytes in GiB."""
+    """Format bytes in GiB."""
     return f"{n_bytes / (1 << 30):.2f} GiB"

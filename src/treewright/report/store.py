@@ -1,7 +1,7 @@
-"""Finished pieces of experiments, so that nothing is done twice and an interrupted run goes on.
+"""Storage of finished steps of experiments, so that they are reused and interrupted runs are resumed.
 
-Each piece lies in a folder of its kind, under a name made of the data and all settings it depends on. Files
-are written whole or not at all.
+Each step is in a folder of its kind, under a fingerprint of the data and all settings that affect it. Files
+are written completely or not at all.
 """
 
 import hashlib
@@ -23,23 +23,23 @@ from treewright.progress import report
 from treewright.report.separate_process import Values
 
 NAME_LENGTH = 24
-"""Of the names of files: the beginning of a hash of all that they depend on."""
+"""Length of file names, which are prefixes of hashes."""
 AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 def make_name(*what: object, trees: Sequence[Sequence[DepTree] | Sequence[ConstTree]] = ()) -> str:
-    """Return the name of what depends on some values, on treebanks, and on the version of the package."""
+    """Return a fingerprint of some values, treebanks and the version of the package."""
     return fingerprint([__version__, *what], *trees)[:NAME_LENGTH]
 
 
 def hash_file(path: Path) -> str:
-    """Return a name for what is in a file."""
+    """Return a hash of the content of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def load_parser(path: Path, model: type[AnyModel], *, n_jobs: int) -> AnyModel:
-    """Return a saved parser, which must be of some class."""
+    """Load a parser; raise `InputError` if it is of another class."""
     parser = load(path)
     if not isinstance(parser, model):
         raise InputError(f"{path} is a {type(parser).__name__}; expected a {model.__name__}")
@@ -47,49 +47,49 @@ def load_parser(path: Path, model: type[AnyModel], *, n_jobs: int) -> AnyModel:
 
 
 class ResultStore:
-    """A folder of finished pieces.
+    """A folder of finished steps.
 
     Parameters
     ----------
     folder : Path
-        Made when something is kept.
+        The folder; created when something is stored.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def path(self, kind: str, name: str) -> Path:
-        """Return the path of a piece in the folder of its kind, which is made if need be."""
+        """Return the path of a step in the folder of its kind, which is created if necessary."""
         folder = self._folder / kind
         folder.mkdir(parents=True, exist_ok=True)
         return folder / name
 
     def get(self, name: str) -> Values | None:
-        """Return the values under a name; None if there are none."""
+        """Return the stored values of a name; None if there are none."""
         path = self.path("outcomes", f"{name}.json")
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
     def put(self, name: str, values: Values) -> Values:
-        """Keep values under a name, and return them."""
+        """Store values under a name, and return them."""
         self.write(self.path("outcomes", f"{name}.json"), json.dumps(values).encode())
         return values
 
     def find(self, name: str, make: Callable[[], Values]) -> Values:
-        """Return the values under a name, which are made if there are none."""
+        """Return the stored values of a name; compute them if there are none."""
         kept = self.get(name)
         return self.put(name, make()) if kept is None else kept
 
     def write(self, path: Path, content: bytes) -> None:
-        """Write a file, whole or not at all."""
+        """Write a file completely or not at all."""
         with replacing(path) as stream:
             stream.write(content)
 
     def unfinished(self, name: str) -> Path:
-        """Return the folder in which an unfinished training of this name is kept."""
+        """Return the checkpoint folder of a training run."""
         return self.path("unfinished", name)
 
     def forget_unfinished(self, name: str) -> None:
-        """Remove what is kept of a training that is finished."""
+        """Remove the checkpoint of a finished training run."""
         shutil.rmtree(self.unfinished(name), ignore_errors=True)
 
     def train(
@@ -101,21 +101,21 @@ class ResultStore:
         about: str,
         facts: Callable[[Any], Values] = lambda parser: {},
     ) -> Path:
-        """Return the file of a parser, which is trained if it is not there.
+        """Return the file of a parser; train it if necessary.
 
         Parameters
         ----------
         name : str
-            Of the parser.
+            Name of the parser.
         make : callable
-            Returns a parser that is not fitted.
+            Returns an unfitted parser.
         parts : callable
-            Returns the trees to train on and the dev trees or None.
+            Returns the training trees, and the dev trees or None.
         about : str
-            A message that is reported before the training.
+            Log line before training.
         facts : callable
-            Returns what is kept about a trained parser, under its name, beside ``seconds``: the time of the
-            training, or None if it was interrupted.
+            Returns facts about the trained parser, which are stored together with ``seconds``: the training
+            time, or None if it was interrupted.
         """
         path = self.path("parsers", f"{name}.tw")
         if not path.exists():

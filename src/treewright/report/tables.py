@@ -1,4 +1,4 @@
-"""What an experiment finds: its tables, as text and CSV, and a plot."""
+"""Results of an experiment: tables, as text and CSV, and a plot."""
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,23 +15,23 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table: where its values are, and how they are shown."""
+    """A column of a table: the key of its values, and their format."""
 
     key: str
     title: str
     show: Callable[[Any], str] = str
     group: str = ""
-    """Heading that it shares with its neighbours."""
+    """Heading shared with adjacent columns."""
 
     def cell(self, row: Row) -> str:
-        """Return what stands in a row."""
+        """Return the formatted value of a row."""
         value = row.get(self.key)
         return MISSING if value is None else self.show(value)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a caption; the first column says what each row is about."""
+    """Rows with a caption; the first column is the title of each row."""
 
     caption: str
     columns: Sequence[Column]
@@ -40,32 +40,33 @@ class Table:
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """The headings over neighbouring columns, each with how many it is over."""
+        """The shared headings of columns, each with its number of columns."""
         return [(name, len(list(same))) for name, same in groupby(column.group for column in self.columns)]
 
     @property
     def cells(self) -> list[list[str]]:
-        """What stands in the rows."""
+        """The formatted values of all rows."""
         return [[column.cell(row) for column in self.columns] for row in self.rows]
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What an experiment has found.
+    """Results of an experiment.
 
     Attributes
     ----------
     title : str
+        Title.
     tables : sequence of Table
-        The first is the result, which is also written as CSV.
+        Tables; the first is the main result, which is also written as CSV.
     draw : callable or str
-        Draws the plot into an empty figure of Matplotlib; or pictures, as SVG.
+        Draws the plot to an empty Matplotlib figure; or drawings as SVG.
     drawing : str
-        Says what the plot shows.
+        Caption of the plot.
     facts : mapping
-        What the result depends on, by name.
+        What affects the result, by name.
     headline : str
-        The result in a line; that with the highest score in the first table without it.
+        The result in one line (by default, the row of the first table with the highest score).
     """
 
     title: str
@@ -77,13 +78,13 @@ class Findings:
 
 
 def check_extras() -> None:
-    """Find out before long work whether its result can be drawn and written."""
+    """Check, before long work, that the packages for plots and pages are installed."""
     require("matplotlib.figure", "report")
     require("jinja2", "report")
 
 
 def as_text(table: Table) -> str:
-    """Return a table in lines of text."""
+    """Return a table as text."""
     heads = [f"{column.group} {column.title}".strip() for column in table.columns]
     cells = table.cells
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
@@ -98,7 +99,7 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def as_csv(table: Table) -> str:
-    """Return the values of a table as CSV, none of them rounded."""
+    """Return the values of a table as CSV, without rounding."""
     stream = StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([column.key for column in table.columns])
@@ -106,8 +107,21 @@ def as_csv(table: Table) -> str:
     return stream.getvalue()
 
 
+def as_record(table: Table) -> dict[str, Any]:
+    """Return a table for JSON: columns, values and formatted cells."""
+    return {
+        "caption": table.caption,
+        "columns": [
+            {"key": column.key, "title": column.title, "group": column.group} for column in table.columns
+        ],
+        "rows": list(table.rows),
+        "cells": table.cells,
+        "notes": list(table.notes),
+    }
+
+
 def render_plot(draw: Callable[[Any], None] | str) -> str:
-    """Return a plot as SVG, with its text as text; pictures in SVG stay as they are."""
+    """Return a plot as SVG, with text elements; SVG drawings are returned unchanged."""
     if isinstance(draw, str):
         return draw
     figure = require("matplotlib.figure", "report").Figure(layout="constrained")
@@ -120,7 +134,7 @@ def render_plot(draw: Callable[[Any], None] | str) -> str:
 
 
 def failures(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a note for each row that could not be filled, or not wholly."""
+    """Yield a note for each row that is missing or incomplete."""
     for row in rows:
         for told in filter(None, (row.get("failure"), row.get("reached"))):
             yield f"{row['title']}: {told}."

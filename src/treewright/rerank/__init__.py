@@ -1,1 +1,1 @@
-"""Choosing among the best trees of a parser."""
+"""Reranking: choosing among the k-best candidates of parsers and other systems."""

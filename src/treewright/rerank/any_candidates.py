@@ -1,4 +1,4 @@
-"""CandidateReranker: the best of lists of candidates, whatever these are and whoever has made them."""
+"""CandidateReranker: reranks lists of candidates of any kind, from any system."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
@@ -14,6 +14,7 @@ from treewright.kernels.derived import DerivedKernel
 from treewright.kernels.examples import KernelField, count_examples
 from treewright.kernels.support import make_kernel
 from treewright.learn.lists import best_rows
+from treewright.learn.softmax import EXPECTED_LOSS, LIKELIHOOD, SoftmaxRanker
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import KernelVotedPerceptron, VotedPerceptron
 from treewright.model import Model, Submodel, Value, expect, saved
@@ -27,12 +28,14 @@ from treewright.rerank.views import (
     view_class,
 )
 
-LEARNERS = ("perceptron", "svm")
+OBJECTIVES = {"softmax": LIKELIHOOD, "expected-loss": EXPECTED_LOSS}
+"""The learners that are a softmax over each list, with what they minimise."""
+LEARNERS = ("perceptron", "svm", *OBJECTIVES)
 FACTORS = (1.0, *(2.0**power for size in range(1, 8) for power in (size, -size)), 0.0)
-"""Of the base scores in training, those tried on the dev set; among equals, the nearest to 1 is taken."""
+"""Factors of the base-score weight that are tried on the dev set; ties go to the one nearest to 1."""
 MOST = 1e12
 Numbers = Sequence[npt.ArrayLike]
-"""Of each list an array with one number for each candidate."""
+"""For each list, an array with one number per candidate."""
 
 
 class ListLosses(NamedTuple):
@@ -41,11 +44,11 @@ class ListLosses(NamedTuple):
     Attributes
     ----------
     base : float
-        Of the candidates with the highest base scores.
+        Mean loss of the candidates with the highest base scores.
     chosen : float
-        Of those that the reranker chooses.
+        Mean loss of the candidates that the reranker chooses.
     best : float
-        Of the best candidates there are.
+        Mean loss of the best candidates (the oracle).
     """
 
     base: float
@@ -54,7 +57,7 @@ class ListLosses(NamedTuple):
 
 
 class _Lists(NamedTuple):
-    """Lists with numbers for all of their candidates, one after the other."""
+    """Candidate lists with their losses and scores as flat arrays."""
 
     lists: Sequence[Any]
     indptr: Integers
@@ -63,51 +66,66 @@ class _Lists(NamedTuple):
 
 
 class CandidateReranker(Model):
-    """Learns to choose among candidates from lists of them and the loss of each.
+    """Reranker for candidates of any kind: learns to choose from lists of candidates and their losses.
 
-    The final score of a candidate is what has been learnt of it and `base_weight_` times its base score, such
-    as the logarithm of its probability by the system that has made it.
+    The final score of a candidate is its learnt score plus `base_weight_` times its base score. A typical
+    base score is the log-probability that the original system gives to the candidate.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        What candidates are. Without one, they have features: a list is an array or a sparse matrix with a row
-        for each candidate, or a sequence of vectors, or of mappings from names of features to numbers. With a
-        kernel of `treewright.kernels.derived`, a list is a `DecisionList` or a `GradientList`, and its base
-        scores are those of the kernel if no others are given. With any other kernel, a list is a sequence of
-        what the kernel compares, such as `ConstTree` for `SubsetTreeKernel` (Collins & Duffy 2002).
-    learner : {"perceptron", "svm"}
-        The perceptron with updates scaled by losses, or a structured support vector machine, which needs
-        features or a derived kernel.
-    epochs, voting, shuffle
-        Of the perceptron; see `VotedPerceptron`.
-    penalty, max_iter
-        Of the machine; see `StructuredSVM`.
+        Kernel that compares candidates. Without one, candidates have features: a list is an array or sparse
+        matrix with one row per candidate, a sequence of vectors, or a sequence of dictionaries from feature
+        names to numbers. With a kernel of `treewright.kernels.derived`, a list is a `DecisionList` or
+        `GradientList`, and its base scores default to those of the kernel. With any other kernel, a list is a
+        sequence of objects that the kernel compares, such as `ConstTree` for `SubsetTreeKernel` (Collins &
+        Duffy 2002).
+    learner : {"perceptron", "svm", "softmax", "expected-loss"}
+        Loss-scaled perceptron, structured SVM, or a softmax over each list, trained by L-BFGS. "softmax"
+        maximises the log-likelihood of the best candidates; "expected-loss" minimises the expected loss. All
+        but the perceptron need features or a derived kernel.
+    epochs : int
+        Number of perceptron passes over the lists.
+    voting : bool
+        Let every weight vector of the perceptron vote, instead of using the averaged weights.
+    shuffle : bool
+        Visit the lists in a new random order in each pass of the perceptron.
+    penalty : float
+        Strength of the L2 penalty of the SVM or softmax.
+    max_iter : int
+        Maximum number of SVM passes over the lists, or of L-BFGS iterations.
     base_weights : sequence of float
-        What the base scores are multiplied by when the learner is trained. Where there are several, it is
-        trained beside each, and the dev lists decide.
+        Factors on the base scores during training. With several, one model is trained for each, and the dev
+        lists choose among them.
     cache_memory : int
-        Bytes of features of derived kernels to keep; those for which there is no room are made
-        again whenever their list is looked at. With one epoch, each is looked at once.
+        Cache size in bytes for the features of derived kernels. Features that do not fit are computed
+        again at each visit of their list.
     random_state : int
-        Of the order of the lists.
+        Seed for the order of the lists.
 
     Attributes
     ----------
     base_weight_ : float
-        What base scores are multiplied by in the end.
+        Factor on the base scores in the final score.
     dev_losses_ : ListLosses or None
-        On the dev lists.
+        Losses on the dev lists.
     view_ : View
-        How the learner sees candidates.
-    ranker_ : VotedPerceptron, KernelVotedPerceptron or StructuredSVM
-        What was learnt.
+        Converts candidates into the input of the learner.
+    ranker_ : VotedPerceptron, KernelVotedPerceptron, StructuredSVM or SoftmaxRanker
+        The trained learner.
+
+    See Also
+    --------
+    DependencyReranker : Reranks the k-best trees of a dependency parser.
+    ConstituentReranker : Reranks the k-best trees of constituency parsers.
+    VotedPerceptron : The perceptron that ranks feature rows.
+    StructuredSVM : The SVM that ranks feature rows.
 
     Examples
     --------
-    Translations with named features; the loss of the second one of each list is smaller:
+    Translations with named features; in each list the second candidate has the smaller loss:
 
-    >>> from treewright.rerank.any_candidates import CandidateReranker
+    >>> from treewright import CandidateReranker
     >>> lists = [[{"length": 9, "the": 3}, {"length": 4, "the": 1}], [{"length": 8}, {"length": 5, "the": 1}]]
     >>> reranker = CandidateReranker().fit(lists, [[0.6, 0.2], [0.5, 0.1]], [[-1.0, -1.5], [-2.0, -2.5]])
     >>> reranker.predict([[{"length": 3}, {"length": 6}]]).tolist()
@@ -160,20 +178,20 @@ class CandidateReranker(Model):
         *,
         dev: tuple[Any, ...] | None = None,
     ) -> Self:
-        """Learn from lists.
+        """Train on candidate lists and losses.
 
         Parameters
         ----------
         lists : sequence of lists of candidates
-            At least one candidate in each. Of a derived kernel, any object with a length, from which lists
-            can be taken by their numbers, will do: lists are looked at one at a time. If it has `sizes`, the
-            numbers of candidates, they are not looked at to be counted.
+            Non-empty lists. With a derived kernel, any object with a length and integer indexing works,
+            because lists are read one at a time. If it has an attribute `sizes` with the numbers of
+            candidates, lists are not read just to count them.
         losses : sequence of array of float
-            Of each candidate how bad it is, such as 1 less its F1.
+            Loss of each candidate, such as 1 - F1.
         scores : sequence of array of float, optional
-            The base score of each candidate.
+            Base score of each candidate.
         dev : tuple (lists, losses) or (lists, losses, scores), optional
-            Lists to find out with how much base scores count. Without them, they count as in training.
+            Lists for tuning the weight of the base scores. Without them, the training weight is kept.
         """
         self._check(has_dev=dev is not None)
         self.view_ = make_view(self._copy_kernel(), cache_memory=self.cache_memory)
@@ -196,20 +214,20 @@ class CandidateReranker(Model):
         return None if self.kernel is None else make_kernel(self.kernel)
 
     def check_fitted_state(self) -> None:
-        """Check that the learner and its view are those of the parameters."""
+        """Check that the learner and its view match the parameters."""
         self._check(has_dev=True)
-        expect(type(self.view_) is view_class(self.kernel), "a view that goes with the kernel")
-        expect(type(self.ranker_) is type(self._make_ranker()), "a learner that goes with the parameters")
+        expect(type(self.view_) is view_class(self.kernel), "a view that matches the kernel")
+        expect(type(self.ranker_) is type(self._make_ranker()), "a learner that matches the parameters")
         if isinstance(self.view_, KernelView):
             n_examples = count_examples(self.view_.examples_)
             expect(n_examples == len(self.ranker_.coef_), "a coefficient for each candidate")
 
     def restore(self) -> None:
-        """Let the view know the kernel."""
+        """Attach the kernel to the view."""
         self.view_.attach(self._copy_kernel(), self.cache_memory)
 
     def decision_function(self, lists: Sequence[Any], scores: Numbers | None = None) -> list[FloatArray]:
-        """Return the final score of each candidate of each list; with `voting`, its share of the votes."""
+        """Return the final scores of the candidates of each list; with `voting`, shares of the votes."""
         self.check_is_fitted()
         if not len(lists):
             return []
@@ -217,18 +235,20 @@ class CandidateReranker(Model):
         return np.split(self._decide(gathered), gathered.indptr[1:-1])
 
     def predict(self, lists: Sequence[Any], scores: Numbers | None = None) -> Integers:
-        """Return the place of the best candidate in each list.
+        """Return the index of the best candidate in each list.
 
         Parameters
         ----------
-        lists, scores
-            As in `fit`; with base scores if there were some in training.
+        lists : sequence of lists of candidates
+            Lists in the format of `fit`.
+        scores : sequence of array of float, optional
+            Base scores of the candidates; required if training used base scores.
         """
         finals = self.decision_function(lists, scores)
         return np.array([final.argmax() for final in finals], dtype=np.int64)
 
     def score(self, lists: Sequence[Any], losses: Numbers, scores: Numbers | None = None) -> float:
-        """Return minus the mean loss of the candidates that are chosen; higher is better."""
+        """Return the negative mean loss of the chosen candidates; higher is better."""
         self.check_is_fitted()
         gathered = self._gather(lists, losses, scores)
         return -float(gathered.losses[best_rows(self._decide(gathered), gathered.indptr)].mean())
@@ -247,24 +267,25 @@ class CandidateReranker(Model):
         for place, weight in enumerate(weights):
             check_number(f"base_weights[{place}]", weight, low=0, high=MOST)
         if len(weights) > 1 and not has_dev:
-            raise InputError(f"base_weights has {len(weights)} values; expected one, or dev to choose with")
+            raise InputError(f"base_weights has {len(weights)} values; expected one value, or dev to choose")
         is_compared = self.kernel is not None and not isinstance(self.kernel, DerivedKernel)
-        if self.learner == "svm" and is_compared:
-            found = f"learner is 'svm' and kernel {type(self.kernel).__name__}"
-            raise InputError(
-                f"{found}; expected 'perceptron', or no kernel or a derived one, for its features"
-            )
+        if self.learner != "perceptron" and is_compared:
+            found = f"learner is {self.learner!r} and kernel {type(self.kernel).__name__}"
+            raise InputError(f"{found}; expected learner 'perceptron', or a derived kernel or no kernel")
 
     def _make_ranker(self) -> Any:  # noqa: ANN401
         if self.learner == "svm":
             return StructuredSVM(penalty=self.penalty, max_iter=self.max_iter, random_state=self.random_state)
+        if self.learner in OBJECTIVES:
+            objective = OBJECTIVES[self.learner]
+            return SoftmaxRanker(objective=objective, penalty=self.penalty, max_iter=self.max_iter)
         kind = VotedPerceptron if self.view_.has_features else KernelVotedPerceptron
         return kind(
             epochs=self.epochs, voting=self.voting, shuffle=self.shuffle, random_state=self.random_state
         )
 
     def _gather(self, lists: Sequence[Any], losses: Numbers | None, scores: Numbers | None) -> _Lists:
-        """Return lists of candidates with flat numbers, checked."""
+        """Validate the lists and return their losses and scores as flat arrays."""
         if isinstance(lists, str) or not hasattr(lists, "__len__") or not len(lists):
             raise InputError(f"lists is {type(lists).__name__}; expected a sequence of at least one list")
         sizes = getattr(lists, "sizes", None)
@@ -281,12 +302,12 @@ class CandidateReranker(Model):
         except InputError as error:
             raise InputError(f"list {number}: {error}") from None
         if not size:
-            raise InputError(f"list {number} has no candidates; expected at least one")
+            raise InputError(f"list {number} is empty; expected at least one candidate")
         return size
 
 
 def _tune(ranker: Ranker, view: View, dev: _Lists, weight: float) -> tuple[float, ListLosses]:
-    """Find the multiple of the base scores with which the candidates chosen have the smallest losses."""
+    """Return the weight of the base scores with the smallest dev loss, and the losses."""
     kernel_scores = view.kernel_scores(ranker, dev.lists)
     tried: dict[float, float] = {}
     for factor in FACTORS if dev.base_scores.any() else FACTORS[:1]:
@@ -301,15 +322,15 @@ def _tune(ranker: Ranker, view: View, dev: _Lists, weight: float) -> tuple[float
 
 def _report(ranker: Ranker, final: float, found: ListLosses | None) -> str:
     if isinstance(ranker, StructuredSVM):
-        text = (
-            f"{ranker.n_iter_} passes, at most {ranker.gap_:.2g} above the minimum of {ranker.objective_:.4g}"
-        )
+        text = f"{ranker.n_iter_} passes, duality gap {ranker.gap_:.2g}, objective {ranker.objective_:.4g}"
+    elif isinstance(ranker, SoftmaxRanker):
+        text = f"{ranker.n_iter_} iterations, objective {ranker.objective_:.4g}"
     else:
-        text = f"{sum(ranker.n_updates_)} updates, {len(ranker.support_)} candidates in them"
+        text = f"{sum(ranker.n_updates_)} updates, {len(ranker.support_)} support candidates"
     if found is None:
         return text
-    losses = f"{found.base:.4f} by base scores, {found.chosen:.4f} reranked, {found.best:.4f} at best"
-    return f"{text}; mean loss on dev {losses}; base scores count {final:g}"
+    losses = f"{found.base:.4f} by base scores, {found.chosen:.4f} reranked, {found.best:.4f} oracle"
+    return f"{text}; mean dev loss {losses}; final base weight {final:g}"
 
 
 def _check_dev(dev: tuple[Any, ...]) -> tuple[Any, Any, Any]:
@@ -319,9 +340,9 @@ def _check_dev(dev: tuple[Any, ...]) -> tuple[Any, Any, Any]:
 
 
 def _flatten(name: str, values: Numbers, sizes: list[int]) -> FloatArray:
-    """Return the numbers of all candidates, one after the other."""
+    """Concatenate the numbers of all candidates."""
     if len(values) != len(sizes):
-        raise InputError(f"{name} has {len(values)} lists; expected {len(sizes)}, as many as of candidates")
+        raise InputError(f"{name} has {len(values)} lists; expected {len(sizes)}, one per candidate list")
     parts = []
     for number, (some, size) in enumerate(zip(values, sizes, strict=True)):
         try:
@@ -333,6 +354,6 @@ def _flatten(name: str, values: Numbers, sizes: list[int]) -> FloatArray:
             raise InputError(f"{found}; expected ({size},), one for each candidate")
         if not np.isfinite(part).all():
             bad = part[~np.isfinite(part)][0]
-            raise InputError(f"list {number}: {name} have the value {bad}; expected finite numbers")
+            raise InputError(f"list {number}: {name} contain {bad}; expected finite numbers")
         parts.append(part)
     return np.concatenate(parts)

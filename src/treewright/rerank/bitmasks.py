@@ -1,4 +1,4 @@
-"""Sets of candidates as masks of 64 bits."""
+"""Sets of candidates as 64-bit masks."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ from treewright.native.hashing import Keys
 
 
 def find_first(values: npt.NDArray[Any]) -> Integers:
-    """Return where each run of equal values begins."""
+    """Return the start of each run of equal values."""
     return np.flatnonzero(
         np.concatenate([np.ones(len(values[:1]), dtype=np.bool_), values[1:] != values[:-1]])
     )
 
 
 def join_bits(masks: Keys, starts: Integers) -> Keys:
-    """Return the bits that any mask of each run has."""
+    """Return the bitwise OR of the masks of each run."""
     return np.bitwise_or.reduceat(masks, starts) if len(starts) else masks
 
 
 def pack(flags: npt.NDArray[np.bool_]) -> Keys:
-    """Turn rows of flags into columns of masks of 64 bits."""
+    """Pack rows of flags into columns of 64-bit masks."""
     n_words = max(1, -(-flags.shape[1] // 64))
     whole = np.zeros((len(flags), 64 * n_words), dtype=np.bool_)
     whole[:, : flags.shape[1]] = flags
@@ -30,5 +30,5 @@ def pack(flags: npt.NDArray[np.bool_]) -> Keys:
 
 
 def unpack(masks: Keys, n_flags: int) -> npt.NDArray[np.uint8]:
-    """Turn columns of masks into rows of flags."""
+    """Unpack columns of masks into rows of flags."""
     return np.unpackbits(np.ascontiguousarray(masks.T).view(np.uint8), axis=1, count=n_flags)

@@ -1,4 +1,4 @@
-"""The lists of trees among which a reranker chooses."""
+"""k-best lists of dependency trees for reranking."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -15,36 +15,52 @@ from treewright.parsing.dependency.parser import Structures
 
 
 class TrainingLists(NamedTuple):
-    """Lists of which the right candidates are known."""
+    """Candidate lists with their target candidates."""
 
     lists: "CandidateLists"
     right: Integers
-    """The number of the right tree of each list among all candidates."""
+    """Index of the target tree of each list among all candidates."""
     n_missing: int
-    """Lists in which the parser had not found the gold tree."""
+    """Number of lists without the gold tree."""
 
 
 class CandidateLists:
-    """The best trees of each of many sentences, as flat arrays.
+    """k-best trees of many sentences, as flat arrays.
 
-    Trees are as a parser finds them: without relations, and with crossing arcs lifted.
+    Trees have no relations, and their crossing arcs are lifted, as the parser produces them.
 
     Parameters
     ----------
     trees : sequence of DepTree
-        The sentences, with the tags that they were parsed with.
+        The sentences, with the tags used for parsing.
     heads : sequence of ndarray of int32, (n_trees, n_words)
-        Those of each sentence; the best tree is the first.
+        Heads of the candidates of each sentence, the best tree first.
     scores : sequence of ndarray of float, (n_trees,)
-        What the parser gives each tree.
+        Parser score of each tree.
     probabilities : sequence of ndarray of float, (n_trees,)
-        Among all trees of the sentence, by the parser.
+        Parser probability of each tree among all trees of its sentence.
 
     Attributes
     ----------
     indptr : ndarray of int64, (n_lists + 1,)
         List i has the candidates from `indptr[i]` to `indptr[i + 1]`.
     scores, probabilities : ndarray of float, (n_candidates,)
+        Parser scores and probabilities of all candidates.
+
+    See Also
+    --------
+    jackknife_lists : Makes candidate lists of training sentences by cross-validation.
+    DependencyReranker : Reranks such lists.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import treewright as tw
+    >>> sentence = tw.DepTree(["dogs", "sleep"])
+    >>> heads = np.array([[2, 0], [0, 1]], dtype=np.int32)
+    >>> lists = tw.CandidateLists([sentence], [heads], [np.array([1.5, 0.5])], [np.array([0.7, 0.2])])
+    >>> lists.n_candidates, lists.candidate(1).heads.tolist()
+    (2, [0, 1])
     """
 
     def __init__(
@@ -62,7 +78,7 @@ class CandidateLists:
 
     @classmethod
     def from_structures(cls, found: Sequence[Structures]) -> "CandidateLists":
-        """Make lists of what a parser finds."""
+        """Make lists from the results of a parser."""
         return cls(
             [each.tree for each in found],
             [each.heads for each in found],
@@ -72,7 +88,7 @@ class CandidateLists:
 
     @classmethod
     def joined(cls, parts: Sequence["CandidateLists"]) -> "CandidateLists":
-        """Return the lists of several in one."""
+        """Concatenate several collections of lists."""
         return cls(
             [tree for part in parts for tree in part.trees],
             [heads for part in parts for heads in part.heads],
@@ -85,20 +101,20 @@ class CandidateLists:
 
     @property
     def n_candidates(self) -> int:
-        """How many trees there are in all lists."""
+        """Number of trees in all lists."""
         return int(self.indptr[-1])
 
     def spans(self) -> Iterator[tuple[int, int]]:
-        """Yield where each list begins and ends."""
+        """Yield the start and end of each list."""
         return pairwise(self.indptr.tolist())
 
     def candidate(self, number: int) -> DepTree:
-        """Return a candidate by its number among all."""
+        """Return a candidate by its index among all candidates."""
         at = int(np.searchsorted(self.indptr, number, side="right")) - 1
         return self.trees[at].with_heads(self.heads[at][number - self.indptr[at]])
 
     def select(self, numbers: Sequence[int]) -> "CandidateLists":
-        """Return some of the lists."""
+        """Return the selected lists."""
         spans = list(self.spans())
         return CandidateLists(
             [self.trees[at] for at in numbers],
@@ -118,11 +134,11 @@ class CandidateLists:
         )
 
     def best(self, scores: FloatArray) -> Integers:
-        """Return the number of the candidate of each list with the highest score; the first among equals."""
+        """Return the index of the highest-scoring candidate of each list; ties go to the first."""
         return np.array([begin + scores[begin:end].argmax() for begin, end in self.spans()], dtype=np.int64)
 
     def log_softmax(self, scores: FloatArray) -> FloatArray:
-        """Return logarithms of the probabilities of candidates among those of their lists."""
+        """Return the log-probabilities of candidates by a softmax over each list."""
         sizes, starts = np.diff(self.indptr), self.indptr[:-1]
         shifted = scores - np.repeat(np.maximum.reduceat(scores, starts), sizes)
         sums: FloatArray = np.log(np.add.reduceat(np.exp(shifted), starts))
@@ -130,18 +146,18 @@ class CandidateLists:
         return logs
 
     def n_right(self, gold: Sequence[IntArray]) -> Integers:
-        """Count the words of each candidate whose heads are those of gold."""
+        """Return the number of correct heads of each candidate."""
         counts = [(heads == right).sum(axis=1) for heads, right in zip(self.heads, gold, strict=True)]
         return np.concatenate([np.zeros(0, dtype=np.int64), *counts])
 
     def uas(self, gold: Sequence[IntArray]) -> tuple[float, float]:
-        """Return the UAS of the first trees, and that of the best."""
+        """Return the UAS of the first trees and the oracle UAS."""
         n_right, n_words = self.n_right(gold), sum(map(len, gold))
         best = np.maximum.reduceat(n_right, self.indptr[:-1])
         return percent(int(n_right[self.indptr[:-1]].sum()), n_words), percent(int(best.sum()), n_words)
 
     def with_gold(self, gold: Sequence[IntArray]) -> "TrainingLists":
-        """Add the gold tree where it is missing, with the score of the last of its list."""
+        """Add the gold tree to lists that lack it, with the score of the last candidate."""
         parts: tuple[list[npt.NDArray[Any]], ...] = ([], [], [])
         right: list[int] = []
         n_before = n_missing = 0
@@ -164,14 +180,14 @@ class CandidateLists:
         return TrainingLists(lists, np.array(right, dtype=np.int64), n_missing)
 
     def with_best(self, gold: Sequence[IntArray]) -> "TrainingLists":
-        """Take the candidate with the most right heads for the right one of each list; add nothing."""
+        """Use the candidate with the most correct heads as the target of each list; add no trees."""
         n_right = self.n_right(gold)
         best = self.best(n_right.astype(np.float64))
         sizes = np.array([len(heads) for heads in gold])
         return TrainingLists(self, best, int((n_right[best] < sizes).sum()))
 
     def get_state(self) -> State:
-        """Return the lists, without the words of the sentences."""
+        """Return the lists as a state, without the words of the sentences."""
         heads = np.concatenate([np.zeros(0, dtype=np.int32), *(each.ravel() for each in self.heads)])
         arrays = {"first": self.indptr, "heads": heads}
         return State(
@@ -180,7 +196,7 @@ class CandidateLists:
 
     @classmethod
     def from_state(cls, state: State, trees: Sequence[DepTree]) -> "CandidateLists":
-        """Make the lists of these sentences again."""
+        """Restore the lists of these sentences from a state."""
         arrays = state.arrays
         bounds = arrays["first"].tolist()
         heads, scores, probabilities = [], [], []

@@ -1,4 +1,4 @@
-"""ConstituentReranker: the best of a constituency parser's best trees, or of those of several parsers."""
+"""ConstituentReranker: reranks the k-best trees of one or several constituency parsers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,89 +58,116 @@ KERNELS = {
     "top-rerank": TopRerankingKernel,
     "efficient-top": EfficientTopRerankingKernel,
 }
-"""Kernels that are derived from the network of a parser, by name."""
+"""Kernels derived from the network of a parser, by name."""
 SST = "sst"
 SST_DECAY = 0.4
 NO_KERNEL = "none"
 KernelName: TypeAlias = Literal["fisher", "top", "top-rerank", "efficient-top", "sst", "none"]
 LEARNING = (*KERNELS, SST)
-"""Kernels with which there is something to learn."""
+"""Kernels with a trained reranker."""
+PENALISED = ("svm", "softmax", "expected-loss")
+"""Learners with an L2 penalty, which need features."""
 DERIVED_WEIGHT = 10.0
-"""With 1, a single mistake outweighs the parser's score, as features have squared lengths of hundreds; with
-100 and more, thousands of lists are not enough to learn what they could teach."""
+"""With 1, a single mistake outweighs the parser's score, because the squared norms of the features are in the
+hundreds; with 100 and more, thousands of lists are not enough to learn from."""
 BATCH_SIZE = 200
-"""Sentences that are parsed, and kept, at a time."""
+"""Number of sentences per batch and checkpoint."""
 
 
 PARSERS = (LeftCornerParser, ConstituentParser, SpanParser)
 
 
 def _read_weights(numbers: Sequence[Any]) -> ScoreWeights:
-    """Return the weights that were saved."""
+    """Return the saved weights."""
     kernel_weight, others, *scores = numbers
     return ScoreWeights(float(kernel_weight), tuple(map(float, others)), *map(float, scores))
 
 
 class ConstituentReranker(ConstituentAnnotator):
-    """A constituency parser that chooses among its best trees, or those of several parsers.
+    """Constituency parser that reranks its k-best trees, or those of several parsers.
 
-    The final score of a tree is that of the parser, that of a reranker that has learnt from lists of training
-    sentences, and those of other parsers, if there are any; the dev set decides how much each of them counts.
+    The final score of a tree is a weighted sum of the parser's score, the score of a reranker trained on the
+    candidate lists of the training sentences, and the scores of other parsers, if any. The weights are tuned
+    on the dev set.
 
     Parameters
     ----------
     parser : LeftCornerParser, ConstituentParser or SpanParser, optional
-        Trained parser to rerank, in place of training one. In Python it may also be one that `fit` will
-        train; without it, a `LeftCornerParser` is trained.
+        Trained parser to rerank, instead of training one. In Python, it may also be an untrained parser,
+        which `fit` trains; the default is a `LeftCornerParser`.
     others : tuple of LeftCornerParser, ConstituentParser or SpanParser
-        Trained constituency parsers whose candidates and scores are added. The reranker learns from the lists
-        of the first parser alone. All must take tags as they are given.
+        Trained constituency parsers whose candidates and scores are added. The reranker is only trained on
+        the lists of the first parser. All parsers must accept given tags.
     kernel : {"fisher", "top", "top-rerank", "efficient-top", "sst", "none"} or Kernel
-        Rerank candidates by a kernel. The first four are derived from the network of a `LeftCornerParser`;
-        ``"sst"`` counts common fragments (Collins & Duffy 2002); with ``"none"`` there are only the scores of
+        Kernel for reranking candidates. The first four are derived from the network of a `LeftCornerParser`;
+        ``"sst"`` is the subset tree kernel (Collins & Duffy 2002); ``"none"`` only combines the scores of
         several parsers.
     weights : {"output", "all"}
-        Network weights that derived kernels differentiate by. All of them need PyTorch, and much time.
-    learner : {"perceptron", "svm"}
-        Voted perceptron, or structured support vector machine. See `CandidateReranker`.
+        Network weights of derived kernels; "all" needs PyTorch and much time.
+    learner : {"perceptron", "svm", "softmax", "expected-loss"}
+        Perceptron, structured SVM, or softmax over each list. See `CandidateReranker`; with "expected-loss",
+        the softmax minimises the expected loss in F1.
     epochs : int
         Perceptron training epochs.
+    voting : bool
+        Let every weight vector of the perceptron vote, as in the paper. Otherwise the averaged weights are
+        used, which takes less time and memory. The shares of the votes replace the learnt score.
+    shuffle : bool
+        Visit the lists in random order. The order in the paper is that of the corpus.
     penalty : float
-        Penalty C of the support vector machine.
+        Strength of the L2 penalty of the SVM or softmax.
     score_weight : float, optional
-        Factor of the parser's score in training (10 for derived kernels, else 1). More lets evidence grow
-        more slowly; the features of derived kernels are large.
+        Factor on the parser's score in training (default: 10 for derived kernels, else 1). A larger factor
+        makes the reranker deviate from the parser more slowly.
+    kernel_weight : float, optional
+        Weight of the reranker's score in the final score (default: tuned on the dev set). With 1, the final
+        score is the one in training, as in the paper; with `voting`, a large weight lets the votes decide.
     k : int
         Number of candidate trees per sentence and parser.
     folds : int, optional
-        Number of jackknife folds for the candidate lists (none by default). Each is parsed by a parser that
-        learns from the others; without it all are parsed by the parser that has learnt from them, as in the
+        Number of jackknife folds for the candidate lists (default: no folds). Each fold is parsed by a
+        parser trained on the others. Without folds, the parser parses its own training sentences, as in the
         paper.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads; it does not change the results.
 
     Attributes
     ----------
     parser_ : LeftCornerParser, ConstituentParser or SpanParser
+        The trained parser.
     reranker_ : CandidateReranker or None
+        The trained reranker; None if `kernel` is "none".
     tuning_ : ScoreWeights
+        Weights of the scores, and their F1 on the dev set.
+
+    See Also
+    --------
+    LeftCornerParser : Parser with the networks that derived kernels need.
+    SpanParser : Neural span-based constituency parser.
+    ConstituentParser : Constituency parser with boosted decision trees.
+    CandidateReranker : Reranks candidates of any kind.
 
     Examples
     --------
-    ::
-
-        reranker = ConstituentReranker(parser=LeftCornerParser(), kernel="efficient-top").fit(trees, dev)
-        reranker.predict(sentences)
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(24, random_state=0).constituents
+    >>> parser = tw.LeftCornerParser(epochs=1, units=8, embedding=8)
+    >>> reranker = tw.ConstituentReranker(parser=parser, k=3).fit(trees[:16], trees[16:])
+    >>> len(reranker.kbest(trees[:1], k=3)[0])
+    3
     """
 
     EFFECTIVE_IF: ClassVar = {
         "weights": {"kernel": tuple(KERNELS)},
         "learner": {"kernel": LEARNING},
         "epochs": {"kernel": LEARNING, "learner": ("perceptron",)},
-        "penalty": {"kernel": LEARNING, "learner": ("svm",)},
+        "voting": {"kernel": LEARNING, "learner": ("perceptron",)},
+        "shuffle": {"kernel": LEARNING, "learner": ("perceptron",)},
+        "penalty": {"kernel": LEARNING, "learner": PENALISED},
         "score_weight": {"kernel": LEARNING},
+        "kernel_weight": {"kernel": LEARNING},
         "folds": {"kernel": LEARNING},
     }
     unsaved = ("parser", "n_jobs")
@@ -163,10 +190,13 @@ class ConstituentReranker(ConstituentAnnotator):
         others: tuple[AnyParser, ...] = (),
         kernel: KernelName | Kernel = "efficient-top",
         weights: Literal["output", "all"] = "output",
-        learner: Literal["perceptron", "svm"] = "perceptron",
+        learner: Literal["perceptron", "svm", "softmax", "expected-loss"] = "perceptron",
         epochs: Count = 1,
+        voting: bool = False,
+        shuffle: bool = True,
         penalty: Annotated[float, Range(1e-12, 1e12)] = 1.0,
         score_weight: Annotated[float, Range(0, 1e12)] | None = None,
+        kernel_weight: Annotated[float, Range(0, 1e12)] | None = None,
         k: Annotated[int, Range(2)] = 20,
         folds: Folds | None = None,
         random_state: NonNegativeInt = 0,
@@ -178,15 +208,18 @@ class ConstituentReranker(ConstituentAnnotator):
         self.weights = weights
         self.learner = learner
         self.epochs = epochs
+        self.voting = voting
+        self.shuffle = shuffle
         self.penalty = penalty
         self.score_weight = score_weight
+        self.kernel_weight = kernel_weight
         self.k = k
         self.folds = folds
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
-        """Learn the parser, unless it has learnt, then to rerank, then how much each score counts."""
+        """Train the parser if necessary, then the reranker, then tune the weights of the scores."""
         self.parser_ = self._fitted_parser(trees, dev, steps)
         self.reranker_ = None
         if self.kernel != NO_KERNEL:
@@ -217,27 +250,27 @@ class ConstituentReranker(ConstituentAnnotator):
         if not self.others:
             if self.kernel == NO_KERNEL:
                 found = f"{setting('kernel', NO_KERNEL)} and no {named('others')}"
-                raise InputError(f"{found}; expected either another kernel or other parsers")
+                raise InputError(f"{found}; expected another kernel, or other parsers")
             return
         for name, parser in parsers:
             if name == "others" and not parser.is_fitted:
-                raise InputError(f"{named(name)} has a parser that has learnt nothing; expected trained ones")
+                raise InputError(f"{named(name)} has an untrained parser; expected trained parsers")
             if parser is not None and parser.tags == "predicted":
-                found = f"{named(name)} has a parser that predicts tags of its own"
-                raise InputError(f"{found}; expected parsers that take given ones")
+                found = f"{named(name)} has a parser that predicts its own tags"
+                raise InputError(f"{found}; expected parsers that use given tags")
 
     def _check_kernel(self) -> None:
-        """Find out before long work whether kernel, parser and learner go together."""
+        """Check early that kernel, parser and learner are compatible."""
         kernel = self._make_kernel()
         found = setting("kernel", self.kernel)
         if isinstance(kernel, DerivedKernel):
             if self.parser is not None and not isinstance(self.parser, LeftCornerParser):
-                expected = "a LeftCornerParser, from whose network it is derived"
+                expected = "a LeftCornerParser, whose network defines the kernel"
                 raise InputError(f"{found} with a {type(self.parser).__name__}; expected {expected}")
             if self.weights == "all" and isinstance(kernel, TopKernel | EfficientTopRerankingKernel):
                 found = f"{found} and {setting('weights', self.weights)}"
                 raise InputError(f"{found}; expected {setting('weights', 'output')}, or another kernel")
-        elif kernel is not None and self.learner == "svm":
+        elif kernel is not None and self.learner in PENALISED:
             found = f"{found} and {setting('learner', self.learner)}"
             raise InputError(f"{found}; expected {setting('learner', 'perceptron')}, or a derived kernel")
 
@@ -245,7 +278,7 @@ class ConstituentReranker(ConstituentAnnotator):
         if isinstance(self.kernel, Kernel):
             return self.kernel
         if self.kernel == SST:
-            # Not normalised, long sentences, which have many more fragments, would count for the most.
+            # Without normalisation, long sentences with their many fragments would dominate.
             return SubsetTreeKernel(decay=SST_DECAY, normalize=True, n_jobs=self.n_jobs)
         return None if self.kernel == NO_KERNEL else KERNELS[self.kernel]()
 
@@ -261,14 +294,14 @@ class ConstituentReranker(ConstituentAnnotator):
     def _training_lists(
         self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None
     ) -> list[ParseList]:
-        """Return the lists of training sentences, by the parser, or by those of folds."""
+        """Return the candidate lists of the training sentences, from the parser or from jackknife folds."""
         if self.folds is None:
             return self._list([self.parser_], trees, steps and steps / "lists")
         lists: dict[int, ParseList] = {}
         folds = min(self.folds, len(trees))
         parts, description = deal_folds(trees, folds, random_state=self.random_state)
-        report(f"lists of candidates: {description}")
-        for number, part in enumerate(track(parts, "lists of candidates", unit="folds"), 1):
+        report(f"candidate lists: {description}")
+        for number, part in enumerate(track(parts, "candidate lists", unit="folds"), 1):
             aside = {at: trees[at] for at in part.tolist()}
             rest = [tree for at, tree in enumerate(trees) if at not in aside]
             parser = self._fold_parser(f"fold{number}", rest, dev, steps)
@@ -287,13 +320,13 @@ class ConstituentReranker(ConstituentAnnotator):
     def _list(
         self, parsers: Sequence[AnyParser], trees: Sequence[ConstTree], folder: Path | None
     ) -> list[ParseList]:
-        """Return the candidates of sentences, made or as they were kept."""
+        """Return the candidates of sentences, computed or from the checkpoint."""
         kept = None
         if folder:
             models = [identify(parser.get_state()) for parser in parsers]
             kept = Checkpoint(folder, fingerprint([__version__, BATCH_SIZE, self.k, *models], trees))
         lists: list[ParseList] = []
-        with task("finding the best trees", total=len(trees)) as counted:
+        with task("finding the k-best trees", total=len(trees)) as counted:
             for batch in counted.slices(len(trees), BATCH_SIZE):
                 name = f"from{batch.start}"
                 state = kept.load(name) if kept else None
@@ -304,7 +337,7 @@ class ConstituentReranker(ConstituentAnnotator):
                 if kept:
                     kept.save(name, lists_state(found))
                 lists += found
-                report(f"best trees of {len(lists)} of {len(trees)} sentences")
+                report(f"k-best trees of {len(lists)} of {len(trees)} sentences")
         return lists
 
     def _parse(
@@ -318,7 +351,7 @@ class ConstituentReranker(ConstituentAnnotator):
         best = np.concatenate([each[:1] for each in counts])
         report(
             f"lists of {len(lists)} training sentences: F1 {corpus_f1(best):.2f} of the first trees, "
-            f"{best_f1(counts):.2f} of the best"
+            f"oracle F1 {best_f1(counts):.2f}"
         )
         return self._train(lists, losses)
 
@@ -328,12 +361,14 @@ class ConstituentReranker(ConstituentAnnotator):
             kernel,
             learner=self.learner,
             epochs=self.epochs,
+            voting=self.voting,
+            shuffle=self.shuffle,
             penalty=self.penalty,
             base_weights=(self._score_weight,),
             random_state=self.random_state,
         )
         if self.folds is not None and isinstance(kernel, DerivedKernel):
-            # Learning begins at the network from which features are derived.
+            # Learning starts from the network that the features are derived from.
             lists = rescore(cast(LeftCornerParser, self.parser_), lists)
         scores = np.split(self._base_scores(lists), list_ends(lists))
         return reranker.fit(self._see(lists), losses, scores)
@@ -345,7 +380,7 @@ class ConstituentReranker(ConstituentAnnotator):
         return DERIVED_WEIGHT if isinstance(self._make_kernel(), DerivedKernel) else 1.0
 
     def _see(self, lists: Sequence[ParseList]) -> Any:  # noqa: ANN401
-        """Return lists as the reranker sees them."""
+        """Return lists in the input format of the reranker."""
         kernel = self._make_kernel()
         if isinstance(kernel, DerivedKernel):
             needs_all = not isinstance(kernel, EfficientTopRerankingKernel)
@@ -354,20 +389,24 @@ class ConstituentReranker(ConstituentAnnotator):
         return [each.trees for each in lists]
 
     def _base_scores(self, lists: Sequence[ParseList]) -> FloatArray:
-        """Return the scores of the first parser, or what a derived kernel makes of them."""
+        """Return the scores of the first parser, transformed by a derived kernel if there is one."""
         kernel = self._make_kernel()
         if isinstance(kernel, TopKernel):
             return kernel.scores(self._see(lists))
         logs = [each.scores[:, 0] for each in lists]
         if isinstance(kernel, DerivedKernel):
-            # The score of these kernels depends on probabilities alone.
+            # The scores of these kernels only depend on the probabilities.
             return kernel.scores([GradientList(each, np.zeros((len(each), 0))) for each in logs])
         return np.concatenate(logs)
 
-    def _kernel_scores(self, lists: Sequence[ParseList]) -> FloatArray:
-        """Return what the reranker has learnt of all candidates."""
+    def _kernel_scores(self, lists: Sequence[ParseList], base_scores: FloatArray) -> FloatArray:
+        """Return the reranker's scores of all candidates; with voting, the shares of the votes."""
         if self.reranker_ is None:
             return np.zeros(sum(len(each.trees) for each in lists))
+        if self.voting:
+            # Each weight vector votes together with the parser's score, as in training.
+            scores = np.split(base_scores, list_ends(lists))
+            return np.concatenate(self.reranker_.decision_function(self._see(lists), scores))
         nothing = [np.zeros(len(each.trees)) for each in lists]
         found = np.concatenate(self.reranker_.decision_function(self._see(lists), nothing))
         return found / (self.reranker_.base_weight_ or 1.0)
@@ -376,20 +415,37 @@ class ConstituentReranker(ConstituentAnnotator):
         return np.concatenate([each.scores[:, 1 : 1 + len(self.others)] for each in lists])
 
     def _tune(self, lists: Sequence[ParseList], gold: Sequence[ConstTree]) -> ScoreWeights:
-        """Find out on other sentences how much the reranker and other parsers count."""
-        parts = ScoreParts(self._base_scores(lists), self._kernel_scores(lists), self._other_scores(lists))
-        return tune(parts, count_brackets(gold, lists))
+        """Tune the weights of the reranker and the other parsers on held-out sentences."""
+        base_scores = self._base_scores(lists)
+        kernel_scores = self._kernel_scores(lists, base_scores)
+        parts = ScoreParts(base_scores, kernel_scores, self._other_scores(lists))
+        return tune(parts, count_brackets(gold, lists), kernel_weight=self.kernel_weight)
 
     def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
-        """Parse sentences; the trees have all of their words, as they were written."""
+        """Parse sentences; the trees keep the original words.
+
+        Parameters
+        ----------
+        sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
+            Trees, lists of words, or lists of (word, tag) pairs. Existing brackets are ignored.
+        """
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
     def kbest(
         self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
     ) -> list[list[Parse]]:
-        """Return the `k` best of the candidates of each sentence, the best first, with their final scores.
+        """Return up to `k` reranked candidates of each sentence with final scores, the best first.
 
-        A tree without words is its own parse. `n_jobs` is that of the reranker unless given.
+        A tree without words is returned unchanged.
+
+        Parameters
+        ----------
+        sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
+            Trees, lists of words, or lists of (word, tag) pairs. Existing brackets are ignored.
+        k : int
+            Maximum number of trees per sentence.
+        n_jobs : int, optional
+            Number of threads (default: the parameter `n_jobs`).
         """
         self.check_is_fitted()
         check_integer("k", k, minimum=1)
@@ -410,8 +466,10 @@ class ConstituentReranker(ConstituentAnnotator):
 
     def _rank(self, lists: Sequence[ParseList], k: int) -> list[list[Parse]]:
         base_scores, tuning = self._base_scores(lists), self.tuning_
-        # Scores that do not count need not be found.
-        kernel_scores = self._kernel_scores(lists) if tuning.kernel_weight else np.zeros_like(base_scores)
+        # Skip scores with weight 0.
+        kernel_scores = np.zeros_like(base_scores)
+        if tuning.kernel_weight:
+            kernel_scores = self._kernel_scores(lists, base_scores)
         parts = ScoreParts(base_scores, kernel_scores, self._other_scores(lists))
         finals = np.split(parts.add(tuning.kernel_weight, tuning.others), list_ends(lists))
         return [
@@ -421,11 +479,11 @@ class ConstituentReranker(ConstituentAnnotator):
 
     @property
     def tags(self) -> str:
-        """Where tags come from; see the parser."""
+        """Source of the tags: the parameter `tags` of the parser."""
         return str(self._current_parser().tags)
 
     def using(self, **params: Any) -> Self:  # noqa: ANN401
-        """Return a reranker that has learnt the same and differs in some parameters, its parser in `tags`."""
+        """Return a copy with the same fitted model and other parameters; `tags` is passed to its parser."""
         changed = {name: params.pop(name) for name in ("tags",) if name in params}
         other = super().using(**params)
         other.parser_ = self.parser_.using(**changed)
@@ -433,12 +491,12 @@ class ConstituentReranker(ConstituentAnnotator):
 
     @property
     def tagger_(self) -> Tagger | None:  # type: ignore[override]
-        """The parser's own tagger, if it has one; of several parsers none tags."""
+        """The parser's own tagger, or None if it has none or there are several parsers."""
         return self.own_tagger
 
     @property
     def own_tagger(self) -> Tagger | None:
-        """The parser's own tagger, if it has one; of several parsers none tags."""
+        """The parser's own tagger, or None if it has none or there are several parsers."""
         return None if self.others else self._current_parser().tagger_
 
     @property
@@ -448,7 +506,7 @@ class ConstituentReranker(ConstituentAnnotator):
 
     @property
     def needs_tags(self) -> bool:
-        """Whether sentences must bring tags."""
+        """Whether input sentences must have tags."""
         return self._current_parser().needs_tags
 
     def _current_parser(self) -> AnyParser:
@@ -456,23 +514,23 @@ class ConstituentReranker(ConstituentAnnotator):
         return self.parser_
 
     def check_fitted_state(self) -> None:
-        """Check that kernel, parsers and reranker go together."""
+        """Check that kernel, parsers and reranker match."""
         self._check()
         kernel = self._make_kernel()
         is_network = isinstance(self.parser_, LeftCornerParser)
-        expect(is_network or not isinstance(kernel, DerivedKernel), "a kernel that goes with the parser")
+        expect(is_network or not isinstance(kernel, DerivedKernel), "a kernel that matches the parser")
         if self.reranker_ is None:
-            expect(kernel is None, "a reranker that has learnt with the kernel")
+            expect(kernel is None, "a reranker trained with this kernel")
         else:
-            expect(type(self.reranker_.kernel) is type(kernel), "a reranker that has learnt with the kernel")
+            expect(type(self.reranker_.kernel) is type(kernel), "a reranker trained with this kernel")
         expect(len(self.tuning_.others) == len(self.others), "a weight for each of the other parsers")
 
     def take_fitted(self, other: Self) -> Self:
-        """Take over what another reranker has learnt; the parser that is a parameter stays."""
+        """Copy the fitted attributes of another reranker; the parameter `parser` stays."""
         self.parser_, self.reranker_, self.tuning_ = other.parser_, other.reranker_, other.tuning_
         return self
 
     def restore(self) -> None:
-        """Take the parser that was saved for the parameter, so that it is not trained again."""
+        """Use the saved parser as the parameter `parser`, so that `fit` does not train it again."""
         self.parser = self.parser_
         self.others = tuple(self.others)

@@ -1,4 +1,4 @@
-"""The features by which candidates are told apart: mined ones, of trees or of conjunctions."""
+"""Features of candidate dependency trees: mined subtrees, mined conjunctions, and templates."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -39,31 +39,31 @@ class ListFeatures(Protocol):
         checkpoint: Checkpoint | None,
         client: Client | None = None,
     ) -> csr_matrix:
-        """Choose features that help to solve a problem; return those of each candidate.
+        """Select features for a learning problem; return the feature matrix of the candidates.
 
-        With a client, they are counted on its cluster.
+        With a client, counting runs on its cluster.
         """
 
     def keep(self, columns: Integers) -> None:
-        """Forget all of the chosen features but some, which are numbered anew, in this order."""
+        """Keep only these features, renumbered in this order."""
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
-        """Return which of the chosen features each candidate has, but for those that all of its list have."""
+        """Return the feature matrix of candidates, without features that all candidates of a list share."""
 
     def score(self, lists: CandidateLists, coef: FloatArray) -> FloatArray:
-        """Return the sum of the weights of the features that `transform` finds in each candidate."""
+        """Return the sum of the weights of the features that `transform` returns for each candidate."""
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
-        """Return some of the features that a tree has as a person would read them."""
+        """Return features of a tree as readable text."""
 
     def sentences(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
-        """Return some of the features that a tree has in plain words."""
+        """Return features of a tree as English sentences."""
 
     def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
-        """Return the words, not the tags, that some of the features of a tree name, each once."""
+        """Return the words (not the tags) in features of a tree, without duplicates."""
 
     def places(self, tree: DepTree) -> dict[int, list[int]]:
-        """Return the chosen features that a tree has, and the words whose arcs each of them involves."""
+        """Return the selected features of a tree, each with the words whose arcs it involves."""
 
 
 KEYS = Array("u", is_increasing=True)
@@ -74,18 +74,20 @@ ENCODER = Value(
 
 
 class SubtreeFeatures(Model):
-    """Sub feature trees, selected by gradient mining.
+    """Subtree features, selected by gradient mining.
 
     Parameters
     ----------
     miner : GradientMiner, optional
-        How they are selected.
+        The feature selection algorithm.
     copies : int, optional
-        Of features that tell the same trees apart, how many may enter in a round.
-    filter_memory, memory_limit : int, optional
-        As in `SubtreeSpace`, while features are selected.
+        Maximum number of equivalent features per mining round (those that distinguish the same trees).
+    filter_memory : int, optional
+        Memory of the Bloom filter in bytes during mining.
+    memory_limit : int, optional
+        Memory limit in bytes during mining.
     n_jobs : int
-        Threads.
+        Number of threads.
     """
 
     fields = saved(encoder=ENCODER, keys=KEYS, features=ListOf(Array("i", 2)))
@@ -114,7 +116,7 @@ class SubtreeFeatures(Model):
         checkpoint: Checkpoint | None,
         client: Client | None = None,
     ) -> csr_matrix:
-        """Choose features by mining; return those of each candidate."""
+        """Select features by mining; return the feature matrix of the candidates."""
         assert self.miner is not None
         encoder = ArcEncoder.from_trees(lists.trees)
         space = SubtreeSpace(
@@ -133,7 +135,7 @@ class SubtreeFeatures(Model):
         return space.match(list(mined.features.values()))
 
     def keep(self, columns: Integers) -> None:
-        """Forget all of the chosen features but some."""
+        """Keep only these features."""
         self._set(*_only_used(self.keys, _take(self.features, columns)))
 
     def _set(self, keys: Keys, features: list[IntArray]) -> None:
@@ -141,11 +143,11 @@ class SubtreeFeatures(Model):
         self._patterns: Patterns | None = None
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
-        """Return which of the chosen features each candidate has, but for those that all of its list have."""
+        """Return the feature matrix of candidates, without features that all candidates of a list share."""
         return self._space(lists).find(self._prepared)
 
     def score(self, lists: CandidateLists, coef: FloatArray) -> FloatArray:
-        """Return the sum of the weights of the features that `transform` finds in each candidate."""
+        """Return the sum of the weights of the features that `transform` returns for each candidate."""
         return self._space(lists).score(self._prepared, coef)
 
     def _space(self, lists: CandidateLists) -> SubtreeSpace:
@@ -155,27 +157,27 @@ class SubtreeFeatures(Model):
 
     @property
     def _prepared(self) -> Patterns:
-        """The features as they are looked for, which is prepared when they first are."""
+        """The features in a form for matching, prepared on first use."""
         if self._patterns is None:
             self._patterns = Patterns(self.keys, self.features)
         return self._patterns
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
-        """Return features as in ``saw → man [man → with]``."""
+        """Return features in the notation ``saw → man [man → with]``."""
         return [self.text(column) for column in columns]
 
     def sentences(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
-        """Return features in plain words."""
+        """Return features as English sentences."""
         return [
             describe_subtree(self._feature(column).tolist(), self.keys, self.encoder) for column in columns
         ]
 
     def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
-        """Return the words, not the tags, that features name."""
+        """Return the words (not the tags) in features."""
         return [self.words(column) for column in columns]
 
     def places(self, tree: DepTree) -> dict[int, list[int]]:
-        """Return the features that a tree has, and the words to which the arcs of each lead."""
+        """Return the features of a tree, each with the words that its arcs lead to."""
         arcs = ArcFeatures(tree, self.encoder, self.keys)
         matched = {
             column: arcs.match_subtree(codes)
@@ -184,11 +186,11 @@ class SubtreeFeatures(Model):
         return {column: words for column, words in matched.items() if words}
 
     def text(self, column: int) -> str:
-        """Return a feature as in ``saw → man [man → with]``."""
+        """Return a feature in the notation ``saw → man [man → with]``."""
         return name_subtree(self._feature(column).tolist(), self.keys, self.encoder)
 
     def words(self, column: int) -> tuple[str, ...]:
-        """Return the words, not the tags, that a feature names, each once."""
+        """Return the words (not the tags) in a feature, without duplicates."""
         numbers = self._feature(column) // N_DEPTHS
         found = [word for number in numbers for word in self.encoder.words_of(int(self.keys[number]))]
         return tuple(dict.fromkeys(found))
@@ -203,7 +205,7 @@ class SubtreeFeatures(Model):
 
     @property
     def n_templates(self) -> int:
-        """How many kinds of features there are: shapes, with the template of each arc."""
+        """Number of distinct templates: shapes with the template of each arc."""
         kinds = 0
         for each in self.features:
             numbers, depths = np.divmod(each, N_DEPTHS)
@@ -212,37 +214,37 @@ class SubtreeFeatures(Model):
         return kinds
 
     def check_fitted_state(self) -> None:
-        """Check that features are trees of arcs that have keys."""
+        """Check that features are trees of known arc features."""
         for codes in self.features:
-            expect(is_within(codes, len(self.keys) * N_DEPTHS), "features that have keys")
+            expect(is_within(codes, len(self.keys) * N_DEPTHS), "features of known arc features")
             depths = codes % N_DEPTHS
             expect(depths.shape[1] <= N_DEPTHS, f"features of at most {N_DEPTHS} arcs")
             is_sound = (depths[:, 0] == 0).all() and (np.diff(depths, axis=1) <= 1).all()
-            expect(is_sound, "arcs under those before them")
+            expect(is_sound, "arcs in depth-first order")
 
     def restore(self) -> None:
-        """Make what finds the features again."""
+        """Rebuild the matcher of the features."""
         self._set(self.keys, self.features)
 
 
 class ConjunctionFeatures(Model):
-    """Conjunctions of the basic features of whole trees, selected by gradient mining.
+    """Conjunctions of the arc features of whole trees, selected by gradient mining.
 
     Parameters
     ----------
     miner : GradientMiner, optional
-        How they are selected.
+        The feature selection algorithm.
     budget : int, optional
-        How many candidates of an order are counted at the most.
+        Maximum number of candidate features that are counted per order.
     filter_memory : int, optional
-        As in `PolynomialSpace`.
+        Memory of the Bloom filter in bytes during mining.
     n_jobs : int
-        Threads.
+        Number of threads.
 
     Attributes
     ----------
     coverage : str
-        Which order was reached, and what share of it, if the budget did not allow all.
+        Share of each order that was counted, if the budget did not allow all.
     """
 
     fields = saved(encoder=ENCODER, keys=KEYS, features=ListOf(Array("i", 2, low=0)), coverage=Value(str))
@@ -270,7 +272,7 @@ class ConjunctionFeatures(Model):
         checkpoint: Checkpoint | None,
         client: Client | None = None,
     ) -> csr_matrix:
-        """Choose conjunctions by mining; return those of each candidate."""
+        """Select conjunctions by mining; return the feature matrix of the candidates."""
         assert self.miner is not None
         self.encoder = ArcEncoder.from_trees(lists.trees)
         self.keys, rows = basic_rows(lists, self.encoder)
@@ -285,35 +287,35 @@ class ConjunctionFeatures(Model):
         return match_conjunctions(rows, self.features)
 
     def keep(self, columns: Integers) -> None:
-        """Forget all of the chosen conjunctions but some."""
+        """Keep only these conjunctions."""
         self.features = _take(self.features, columns)
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
-        """Return which of the chosen conjunctions each candidate has."""
+        """Return the matrix of the selected conjunctions of each candidate."""
         _, rows = basic_rows(lists, self.encoder, self.keys)
         return match_conjunctions(rows, self.features)
 
     def score(self, lists: CandidateLists, coef: FloatArray) -> FloatArray:
-        """Return the sum of the weights of the conjunctions that each candidate has."""
+        """Return the sum of the weights of the conjunctions of each candidate."""
         return np.asarray(self.transform(lists) @ coef)
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
-        """Return conjunctions as in ``saw → man & man → with``."""
+        """Return conjunctions in the notation ``saw → man & man → with``."""
         return [" & ".join(map(self.encoder.name, keys)) for keys in self._keys_of(columns)]
 
     def sentences(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
-        """Return conjunctions in plain words."""
+        """Return conjunctions as English sentences."""
         return [as_sentence("; and ".join(map(self.encoder.say, keys))) for keys in self._keys_of(columns)]
 
     def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
-        """Return the words, not the tags, that conjunctions name."""
+        """Return the words (not the tags) in conjunctions."""
         return [
             tuple(dict.fromkeys(word for key in keys for word in self.encoder.words_of(key)))
             for keys in self._keys_of(columns)
         ]
 
     def places(self, tree: DepTree) -> dict[int, list[int]]:
-        """Return the conjunctions that a tree has, and the words whose arcs have a part of each."""
+        """Return the conjunctions of a tree, each with the words whose arcs have a part of it."""
         arcs = ArcFeatures(tree, self.encoder, self.keys)
         return {
             column: sorted({word for item in items for word in arcs.having(item)})
@@ -325,18 +327,18 @@ class ConjunctionFeatures(Model):
         return [[int(self.keys[item]) for item in flat[column]] for column in columns]
 
     def check_fitted_state(self) -> None:
-        """Check that conjunctions are of features that have keys."""
+        """Check that conjunctions consist of known arc features."""
         for items in self.features:
-            expect(is_within(items, len(self.keys)), "conjunctions of what has keys")
+            expect(is_within(items, len(self.keys)), "conjunctions of known arc features")
 
 
 class HandFeatures(Model):
-    """Features by templates that are written by hand.
+    """Features from hand-written templates.
 
     Parameters
     ----------
     min_count : int
-        In how many lists a feature must tell candidates apart.
+        Minimum number of lists in which a feature must distinguish candidates.
     """
 
     fields = saved(templates_=Submodel(TemplateFeatures))
@@ -352,48 +354,48 @@ class HandFeatures(Model):
         checkpoint: Checkpoint | None,
         client: Client | None = None,
     ) -> csr_matrix:
-        """Take all features that are frequent enough; return those of each candidate."""
+        """Take all features that are frequent enough; return the feature matrix of the candidates."""
         self.templates_ = TemplateFeatures(min_count=self.min_count).fit(lists)
         return self.templates_.transform(lists)
 
     def keep(self, columns: Integers) -> None:
-        """Forget all features but some."""
+        """Keep only these features."""
         self.templates_.keys_ = self.templates_.keys_[columns]
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
-        """Return which of the features each candidate has, but for those that all of its list have."""
+        """Return the feature matrix of candidates, without features that all candidates of a list share."""
         return self.templates_.transform(lists)
 
     def score(self, lists: CandidateLists, coef: FloatArray) -> FloatArray:
-        """Return the sum of the weights of the features that `transform` finds in each candidate."""
+        """Return the sum of the weights of the features that `transform` returns for each candidate."""
         return np.asarray(self.transform(lists) @ coef)
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
-        """Return features as in ``head saw, modifiers on its right NN``."""
+        """Return features in the notation ``head saw, modifiers on its right NN``."""
         described = self.templates_.describe(tree)
         return [described[column] for column in columns]
 
     def sentences(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
-        """Return features in plain words."""
+        """Return features as English sentences."""
         located = self.templates_.locate(tree)
         return [located[column].sentence for column in columns]
 
     def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
-        """Return the words, not the tags, that features name."""
+        """Return the words (not the tags) in features."""
         located = self.templates_.locate(tree)
         return [located[column].words for column in columns]
 
     def places(self, tree: DepTree) -> dict[int, list[int]]:
-        """Return the features that a tree has, and the words to which the arcs of each lead."""
+        """Return the features of a tree, each with the words that its arcs lead to."""
         return {column: found.arcs for column, found in self.templates_.locate(tree).items()}
 
 
 def basic_rows(
     lists: CandidateLists, encoder: ArcEncoder, keys: Keys | None = None
 ) -> tuple[Keys, csr_matrix]:
-    """Return the basic features of all arcs of each candidate: a row each, a column for each of the keys.
+    """Return the arc features of each candidate: a row per candidate, a column per key.
 
-    The keys are those given, or all that there are.
+    The keys are the given ones, or all that occur.
     """
     sizes = [each.size for each in lists.heads]
     numbers = np.repeat(np.arange(len(lists)), sizes)
@@ -425,19 +427,19 @@ def _mine(
     problem: Problem,
     checkpoint: Checkpoint | None,
 ) -> Mined:
-    """Select features, and report each round."""
+    """Select features and log each round."""
 
     def describe(message: Message) -> Message:
         found = message.record
         text = message.text
         if isinstance(found, IterationReport):
             text = (
-                f"mining, threshold {found.threshold:g}: {found.n_violators} lists are wrong, "
-                f"{found.n_entered} features entered, {found.n_selected} selected"
+                f"mining, threshold {found.threshold:g}: {found.n_violators} lists violate the margin, "
+                f"{found.n_entered} features added, {found.n_selected} selected"
             )
         elif isinstance(found, OrderReport):
             text = (
-                f"mining, order {found.order}: {found.n_candidates} features met, "
+                f"mining, order {found.order}: {found.n_candidates} candidate features, "
                 f"{found.n_survivors} above the threshold"
             )
         return Message(text, found)
@@ -447,7 +449,7 @@ def _mine(
 
 
 def _take(features: Sequence[IntArray], columns: Integers) -> list[IntArray]:
-    """Return some of the features, given by their ascending numbers among those of all orders."""
+    """Return selected features, given by ascending indices across all orders."""
     starts = np.cumsum([0, *map(len, features)])
     return [
         each[columns[(columns >= start) & (columns < start + len(each))] - start]
@@ -456,7 +458,7 @@ def _take(features: Sequence[IntArray], columns: Integers) -> list[IntArray]:
 
 
 def _only_used(keys: Keys, features: Sequence[IntArray]) -> tuple[Keys, list[IntArray]]:
-    """Return the basic features that are part of others, and these in their terms."""
+    """Drop unused arc features; return the kept ones and the features renumbered to match."""
     numbers = [each // N_DEPTHS for each in features]
     used = np.unique(np.concatenate([np.zeros(0, dtype=np.int32), *(each.ravel() for each in numbers)]))
     renumbered = [
@@ -467,7 +469,7 @@ def _only_used(keys: Keys, features: Sequence[IntArray]) -> tuple[Keys, list[Int
 
 
 def _describe_coverage(mined: Mined) -> str:
-    """Say which order was reached, and what share of it was counted at the least."""
+    """Describe which share of each order was counted, if not all."""
     shares: dict[int, float] = {}
     for report in mined.orders:
         shares[report.order] = min(shares.get(report.order, 1.0), report.share)

@@ -1,4 +1,4 @@
-"""Candidate lists of training sentences, by parsers that have not seen them."""
+"""Candidate lists of training sentences by cross-validation: no parser was trained on what it parses."""
 
 import os
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ from treewright.rerank.candidates import CandidateLists
 from treewright.scale import Client, map_jobs
 
 FOLD_EPOCHS, FOLD_RUNS = 3, 2
-"""At most, of the linear models of folds, where nothing else is wanted."""
+"""Maximum number of epochs and averaged runs of the linear models of folds, by default."""
 SHARED = "folds share pruning models"
-"""Part of the identity of lists, which are others where each fold prunes by models of its own."""
+"""Part of the fingerprint of lists, which would differ if each fold had its own pruning models."""
 
 
 def jackknife_lists(
@@ -39,35 +39,58 @@ def jackknife_lists(
     client: Client | None = None,
     cache: str | os.PathLike[str] | None = None,
 ) -> CandidateLists:
-    """Parse training sentences as if they were new.
+    """Parse training sentences by cross-validation and return their k-best lists.
 
-    Whole documents are dealt out into folds at random. The sentences of each fold are parsed by a parser that
-    learns from the others; where tags are predicted, by a tagger that learns from the others too. Folds share
-    taggers and pruning models, of which there are as many as folds (see `SharedFolds`).
+    The parameter `fold_by` of the parser defines the folds. Each fold is parsed by a parser trained on the
+    others; with predicted tags, it is also tagged by a tagger trained on the other folds. Taggers and pruning
+    models are shared between folds, one per fold (see `SharedFolds`).
 
     Parameters
     ----------
     parser : DependencyParser
-        Its options are used; it need not have learnt anything, and is not changed.
+        Provides the parameters of the parsers; it need not be trained and is not changed.
     trees : sequence of DepTree
+        Training sentences.
     k : int
-        Trees a sentence.
+        Number of candidate trees per sentence.
     folds : int
-    epochs, runs : int, optional
-        Of the training of each fold. Without them, those of the parser, but at most 3 epochs and 2 runs of a
-        linear model: more change the lists little (see `benchmarks/folds.py`).
+        Number of jackknife folds.
+    epochs : int, optional
+        Training epochs of each fold. The default is that of the parser; for a linear model, at most 3,
+        because more change the lists little (see `benchmarks/folds.py`).
+    runs : int, optional
+        Training runs to average in each fold. The default is that of the parser; for a linear model, at most
+        2.
     n_jobs : int
-        Folds that are parsed side by side.
+        Number of folds to process in parallel.
     client : distributed.Client, optional
-        A cluster that parses the folds instead; the lists are the same.
+        Dask client to run on instead of local threads; it does not change the result.
     cache : path, optional
-        A folder in which the lists are kept under a name made of the sentences and all options, and the steps
-        of unfinished folds beside them, unless these are on a cluster.
+        Folder for the finished lists, named by a fingerprint of the sentences and options, and for the steps
+        of unfinished folds unless they run on a cluster.
+
+    Returns
+    -------
+    CandidateLists
+        The k-best trees of each sentence, in the order of `trees`.
+
+    See Also
+    --------
+    DependencyReranker : Trains on such lists.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(20, random_state=0).dependencies
+    >>> parser = tw.DependencyParser(order=1, epochs=1, tags="gold")
+    >>> lists = tw.jackknife_lists(parser, trees, k=3, folds=2)
+    >>> len(lists), lists.n_candidates
+    (20, 60)
     """
     check_integer("k", k, minimum=1)
     check_integer("folds", folds, minimum=2)
     if len(trees) < folds:
-        raise InputError(f"{len(trees)} sentences for {folds} folds; expected a sentence a fold or more")
+        raise InputError(f"{len(trees)} sentences for {folds} folds; expected at least one sentence per fold")
     most_epochs, most_runs = (
         (FOLD_EPOCHS, FOLD_RUNS) if parser.learns_linear else (parser.epochs, parser.runs)
     )
@@ -77,13 +100,13 @@ def jackknife_lists(
         jackknife=False,
         patience=None,
         n_jobs=1,
-        # One that is fitted has seen all sentences.
+        # A fitted one has seen all sentences.
         scorer=parser.scorer and parser.scorer.with_params(),
     )
     options = [__version__, SHARED, k, folds, *fold_parser.result_params().items()]
     identity = fingerprint(options, trees)
-    parts, description = deal_folds(trees, folds, random_state=parser.random_state)
-    report(f"lists of candidates: {description}")
+    parts, description = deal_folds(trees, folds, by=parser.fold_by, random_state=parser.random_state)
+    report(f"candidate lists: {description}")
     folder = Checkpoint(Path(cache, identity[:24]), identity) if cache is not None else None
     kept = _KeptFolds(folder, with_tags=parser.tags == "predicted")
     found = {fold: kept.load(fold, [trees[number] for number in part]) for fold, part in enumerate(parts)}
@@ -99,7 +122,7 @@ def jackknife_lists(
             [(fold, pruners[fold]) for fold in missing],
             n_jobs=n_jobs,
             client=client,
-            what="lists of candidates",
+            what="candidate lists",
             unit="folds",
             keep=lambda item, lists: kept.save(item[0], lists),
         )
@@ -111,7 +134,7 @@ def jackknife_lists(
 
 @dataclass(frozen=True)
 class _FoldWork:
-    """What is the same for all folds, wherever they are parsed."""
+    """Parses a fold; holds what all folds share."""
 
     parser: DependencyParser
     shared: SharedFolds
@@ -119,10 +142,10 @@ class _FoldWork:
     identity: str
     steps: Path | None
     is_remote: bool
-    """Whether the folds are parsed on a cluster, which has no folder of this machine and reports nothing."""
+    """Whether the folds run on a cluster, without access to local folders and without log lines."""
 
     def __call__(self, item: tuple[int, Pruner | None]) -> CandidateLists:
-        """Return the lists of the sentences of a fold, given its number and its pruner."""
+        """Return the candidate lists of a fold, given its number and pruner."""
         fold, pruner = item
         mine = [self.shared.trees[number] for number in self.shared.parts[fold]]
         checkpoint = Checkpoint(self.steps / f"fold{fold}", self.identity) if self.steps else None
@@ -133,7 +156,7 @@ class _FoldWork:
 
 
 class _KeptFolds:
-    """The lists of folds that are parsed, in a folder of this machine if there is one."""
+    """Stores the lists of finished folds in a local folder, if there is one."""
 
     def __init__(self, checkpoint: Checkpoint | None, *, with_tags: bool) -> None:
         self._checkpoint = checkpoint
@@ -141,17 +164,17 @@ class _KeptFolds:
 
     @property
     def folder(self) -> Path | None:
-        """Where they are kept."""
+        """The folder of the checkpoint, or None."""
         return self._checkpoint.folder if self._checkpoint else None
 
     def load(self, fold: int, trees: Sequence[DepTree]) -> CandidateLists | None:
-        """Return the lists of the sentences of a fold, if they are kept."""
+        """Return the stored lists of a fold, or None."""
         state = self._checkpoint.load(f"fold{fold}") if self._checkpoint else None
         return CandidateLists.from_state(state, _retagged(trees, state.values.get("tags"))) if state else None
 
     def save(self, fold: int, lists: CandidateLists) -> None:
-        """Keep the lists of a fold, and drop the steps that led to them."""
-        report(f"fold {fold + 1}: {len(lists)} sentences have lists")
+        """Store the lists of a fold and delete its intermediate steps."""
+        report(f"fold {fold + 1}: lists of {len(lists)} sentences done")
         if self._checkpoint:
             state = lists.get_state()
             if self._with_tags:
@@ -161,7 +184,7 @@ class _KeptFolds:
                 Checkpoint.remove(self._checkpoint.folder / f"fold{fold}")
 
     def drop_shared(self, n_folds: int) -> None:
-        """Drop what the parsers of the folds shared, once all have their lists."""
+        """Delete the steps shared by the folds once all lists are finished."""
         if self._checkpoint:
             for name in ("tags", *(f"pruning{fold}" for fold in range(n_folds))):
                 with suppress(OSError):
@@ -169,5 +192,5 @@ class _KeptFolds:
 
 
 def _retagged(trees: Sequence[DepTree], tags: list[list[list[str]]] | None) -> Sequence[DepTree]:
-    """Give sentences the tags that they were parsed with, if these are not their own."""
+    """Return the sentences with the tags used for parsing, if these were stored."""
     return trees if tags is None else with_tags(trees, tags)

@@ -1,7 +1,7 @@
-"""Kernel perceptrons over candidate trees, on chunks of the lists, that vote in the end.
+"""Voting kernel perceptrons over candidate trees, each trained on a chunk of the lists.
 
-Kernel methods do not scale to a whole treebank, so that Qian & Liu (2015, section 6.1.1) train one perceptron
-on each of ten chunks of it, after Collins & Duffy (2002).
+Kernel methods do not scale to a whole treebank. Therefore Qian & Liu (2015, section 6.1.1) train one
+perceptron on each of ten chunks, following Collins & Duffy (2002).
 """
 
 from collections.abc import Sequence
@@ -40,24 +40,25 @@ def _support_trees(state: State) -> list[DepTree]:
 
 
 class KernelScorer(Model):
-    """Scores candidates by their likeness to those of past mistakes.
+    """Scores candidates by their kernel values with support trees.
 
     Parameters
     ----------
     degree : int or None
-        That of a polynomial kernel over the basic features of whole trees; None is the dependency tree
+        Degree of a polynomial kernel over the arc features of whole trees; None for the dependency tree
         kernel.
     chunks : int
-        Into how many parts the lists are divided, each with a perceptron of its own.
+        Number of chunks of the lists, each with its own perceptron.
     epochs : int
-        Passes of each perceptron over its lists.
+        Number of passes of each perceptron over its lists.
     decay : float
-        Of the dependency tree kernel.
+        Decay factor of the dependency tree kernel.
     normalize : bool
-        Whether that is divided by what it is of each tree with itself.
+        Normalise the dependency tree kernel so that K(x, x) = 1.
     n_jobs : int
-        Chunks that are learnt side by side.
+        Number of chunks to process in parallel.
     random_state : int
+        Seed of the random number generator.
     """
 
     fields = saved(support_=Coded(_support_state, _support_trees), coef_=Array("f", 2))
@@ -83,11 +84,11 @@ class KernelScorer(Model):
 
     @property
     def n_features(self) -> int:
-        """How many trees are kept."""
+        """Number of support trees."""
         return len(self.support_)
 
     def fit(self, lists: CandidateLists, right: Integers, *, client: Client | None = None) -> Self:
-        """Learn from lists of which the right candidates are known; with a client, on its cluster."""
+        """Train on lists with known target candidates; with a client, on its cluster."""
         order = np.random.default_rng(self.random_state).permutation(len(lists))
         parts = np.array_split(order, min(self.chunks, len(lists)))
 
@@ -96,7 +97,7 @@ class KernelScorer(Model):
             return self._fit_chunk(lists.select(chosen.tolist()), right[chosen] - lists.indptr[chosen])
 
         def report_chunk(number: int, found: tuple[list[DepTree], FloatArray]) -> None:
-            report(f"kernel perceptron {number + 1} of {len(parts)}: {len(found[1])} trees are kept")
+            report(f"kernel perceptron {number + 1}/{len(parts)}: {len(found[1])} support trees")
 
         voters = map_jobs(
             learn,
@@ -116,7 +117,7 @@ class KernelScorer(Model):
         return self
 
     def _fit_chunk(self, lists: CandidateLists, ranks: Integers) -> tuple[list[DepTree], FloatArray]:
-        """Return the trees of past mistakes in some lists, and their coefficients."""
+        """Return the support trees of some lists and their coefficients."""
         trees = [lists.candidate(number) for number in range(lists.n_candidates)]
         perceptron = KernelPerceptron(epochs=self.epochs, random_state=self.random_state)
         perceptron.fit(self._pack(trees), lists.indptr, lists.indptr[:-1] + ranks)
@@ -131,19 +132,19 @@ class KernelScorer(Model):
         return PolynomialKernel(self.degree).pack(rows)
 
     def check_fitted_state(self) -> None:
-        """Check that each tree that is kept has its coefficients."""
+        """Check that each support tree has coefficients."""
         expect(len(self.coef_) == len(self.support_), "coefficients of each support tree")
 
     def trials(self, lists: CandidateLists) -> list[FloatArray]:
-        """Return the scores of candidates, of which there is nothing to choose."""
+        """Return the scores of candidates; there is only one setting to try."""
         return [self.score(lists)]
 
     def choose(self, number: int) -> None:
-        """Do nothing, as there is but one choice."""
+        """Do nothing; there is only one setting."""
 
     @one_blas_thread
     def score(self, lists: CandidateLists) -> FloatArray:
-        """Return the score of each candidate by each of the perceptrons."""
+        """Return the score of each candidate by each perceptron."""
         trees = [lists.candidate(number) for number in range(lists.n_candidates)]
         packed = self._pack([*self.support_, *trees])
         n_support = len(self.support_)

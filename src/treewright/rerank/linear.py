@@ -26,16 +26,16 @@ from treewright.rerank.features import (
 from treewright.scale import Client
 
 MIN_PURITY = 0.3
-"""Of features that are kept."""
+"""Minimum purity of a feature."""
 PURITY_POWER = 4
-"""Features are trusted by this power of their purity: most that are not pure are there by chance."""
+"""Exponent of the purity in the trust in a feature: most impure features are there by chance."""
 PENALTIES = (100.0, 30.0, 10.0, 3.0)
-"""Of large weights in log-linear models, to choose from."""
+"""L2 penalties of the log-linear model to choose from."""
 LIGHT_SHARE = 0.02
-"""The lightest features, which hold this share of all weight, are a third of all, nearly half of what is
-found in trees, and decide next to nothing."""
+"""Share of the total weight that is dropped, lightest features first. These are a third of all features and
+nearly half of those found in trees, but hardly affect decisions."""
 LISTS_AT_ONCE = 100
-"""Lists whose features are copied at a time; all of them may take most of the memory there is."""
+"""Number of lists whose features are copied at a time, to save memory."""
 
 
 class LinearScorer(Model):
@@ -44,18 +44,20 @@ class LinearScorer(Model):
     Parameters
     ----------
     features : ListFeatures
+        The features.
     ranker : {"perceptron", "loglinear"}
-        What learns the weights. The perceptron does not know of the parser's scores, as in the paper; the
-        log-linear model learns what is to be added to them.
+        Model of the weights. The perceptron ignores the parser's scores, as in the paper; the log-linear
+        model learns a correction to them.
     epochs : int
-        Passes of the perceptron over the lists.
+        Number of perceptron passes over the lists.
     mine_with_base : bool
-        Whether features are mined for what the parser's scores leave undone.
+        Add the parser's scores during mining, so that features correct the parser's errors.
     purity : bool
-        Whether features that are not pure are left out, and others trusted by their purity.
+        Drop features of low purity and trust the others by their purity.
     light_share : float
-        Of the sum of all weights, whatever their signs, what the lightest features hold that are dropped.
+        Share of the total absolute weight to drop, lightest features first.
     random_state : int
+        Seed of the random number generator.
     """
 
     fields = saved(features=Submodel(SubtreeFeatures, ConjunctionFeatures, HandFeatures), coef=Array("f"))
@@ -88,7 +90,7 @@ class LinearScorer(Model):
 
     @property
     def n_features(self) -> int:
-        """How many features there are."""
+        """Number of features."""
         return len(self.coef)
 
     def fit(
@@ -99,7 +101,7 @@ class LinearScorer(Model):
         checkpoint: Checkpoint | None,
         client: Client | None = None,
     ) -> Self:
-        """Learn from lists of which the right candidates are known; features are counted on a cluster."""
+        """Train on lists with known target candidates; with a client, features are counted on its cluster."""
         mined = problem if self.mine_with_base else problem.without_base_scores()
         rows = self.features.select(lists, mined, checkpoint=checkpoint, client=client)
         kept, trust = np.arange(rows.shape[1]), None
@@ -108,7 +110,7 @@ class LinearScorer(Model):
             kept = np.flatnonzero(purity >= MIN_PURITY)
             trust = purity[kept] ** PURITY_POWER
             self.features.keep(kept)
-            report(f"{len(kept)} of {len(purity)} features are pure enough")
+            report(f"{len(kept)} of {len(purity)} features reach the minimum purity")
         rows, alternatives = take_columns(rows, kept, problem.alternatives)
         self._choices = []
         if self.ranker == "perceptron":
@@ -117,23 +119,23 @@ class LinearScorer(Model):
                 rows, bare, trust=trust
             )
             self._choices.append(drop_lightest(perceptron.coef_, self.light_share))
-            report(f"averaged perceptron: {perceptron.n_updates_[-1]} updates in the last pass")
+            report(f"averaged perceptron: {perceptron.n_updates_[-1]} updates in the last epoch")
         else:
             rankers = fit_penalties(rows, alternatives, PENALTIES, trust=trust)
             del rows
             for ranker in rankers:
                 self._choices.append(drop_lightest(ranker.coef_, self.light_share))
-                report(f"log-linear model with penalty {ranker.penalty:g}: learnt")
+                report(f"log-linear model with penalty {ranker.penalty:g}: trained")
         self.coef = self._choices[0]
         return self
 
     def trials(self, lists: CandidateLists) -> list[FloatArray]:
-        """Return the scores of candidates, in one column, by all weights that there are to choose from."""
+        """Return the scores of candidates, in one column, for each set of weights to choose from."""
         rows = self.features.transform(lists)
         return [(rows @ coef)[:, np.newaxis] for coef in self._choices]
 
     def choose(self, number: int) -> None:
-        """Keep those weights that one of the trials was made with, and no features without a weight."""
+        """Keep the weights of one trial, and only features with a non-zero weight."""
         kept = np.flatnonzero(self._choices[number])
         self.features.keep(kept)
         self.coef = self._choices[number][kept]
@@ -144,7 +146,7 @@ class LinearScorer(Model):
         return self.features.score(lists, self.coef)[:, np.newaxis]
 
     def differences(self, lists: CandidateLists, one: int, other: int) -> list[WeighedFeature]:
-        """Return the features that only one of two candidates has, and what they speak for it, most first."""
+        """Return the features that only one of two candidates has, with their weights, largest first."""
         rows = self.features.transform(lists)
         found = []
         for rank, (number, against, sign) in enumerate(((one, other, 1.0), (other, one, -1.0)), start=1):
@@ -156,7 +158,7 @@ class LinearScorer(Model):
         return sorted(found, key=lambda each: (-abs(each.weight), each.text))
 
     def arc_reasons(self, tree: DepTree, n: int) -> list[list[WeighedFeature]]:
-        """Return for the arc to each word of a tree up to `n` features that involve it, weightiest first."""
+        """Return up to `n` features that involve each arc of a tree, largest weight first."""
         places = {column: arcs for column, arcs in self.features.places(tree).items() if self.coef[column]}
         chosen: list[list[int]] = [[] for _ in tree.words]
         for column in sorted(places, key=lambda column: (-abs(self.coef[column]), column)):
@@ -170,7 +172,7 @@ class LinearScorer(Model):
     def _weighed(
         self, tree: DepTree, columns: Sequence[int], places: Mapping[int, Sequence[int]]
     ) -> list[WeighedFeature]:
-        """Return some of the features of a tree, of which the arcs that have them are given."""
+        """Return features of a tree with their weights; `places` gives the arcs of each feature."""
         return [
             WeighedFeature(text, words, float(self.coef[column]), sentence, tuple(places.get(column, ())))
             for column, text, words, sentence in zip(
@@ -184,10 +186,10 @@ class LinearScorer(Model):
 
 
 def drop_lightest(coef: FloatArray, share: float = LIGHT_SHARE) -> FloatArray:
-    """Return weights with zeros for the smallest, which make up no more than this share of the sum of all."""
+    """Set the smallest weights to zero, up to this share of the total absolute weight."""
     order = np.argsort(np.abs(coef), kind="stable")
     mass = np.cumsum(np.abs(coef[order]))
-    # Without any features there is no last sum.
+    # Without features, the cumulative sum is empty.
     dropped = order[: np.searchsorted(mass, share * mass[-1:].sum(), side="right")]
     kept = coef.copy()
     kept[dropped] = 0
@@ -195,9 +197,9 @@ def drop_lightest(coef: FloatArray, share: float = LIGHT_SHARE) -> FloatArray:
 
 
 def measure_purity(rows: csr_matrix, problem: Problem) -> FloatArray:
-    """Return from 0 to 1 how far each feature is always on the right side, or always on the wrong one.
+    """Return the purity of each feature, from 0 to 1: how consistently it favours right or wrong trees.
 
-    It compares the right row of each list with the best other by what is given.
+    It compares the right row of each list with the best other row by base score.
     """
     alternatives = problem.alternatives
     _, worst = problem.assess(np.zeros((problem.n_rows, 1)))
@@ -216,9 +218,9 @@ def measure_purity(rows: csr_matrix, problem: Problem) -> FloatArray:
 def take_columns(
     rows: csr_matrix, columns: Integers, alternatives: Alternatives
 ) -> tuple[csr_matrix, Alternatives]:
-    """Return some columns of rows of zeros and ones, these in the order of the alternatives of lists.
+    """Return selected columns of binary rows, ordered as the alternatives of lists.
 
-    The result is written over `rows`, which are of no use any more: there may be no room for a copy.
+    The result overwrites `rows`, because memory may not suffice for a copy.
     """
     numbers = np.full(rows.shape[1], -1, dtype=rows.indices.dtype)
     numbers[columns] = np.arange(len(columns))

@@ -1,13 +1,13 @@
-"""The efficient TOP-reranking kernel over the output layer of a network that scores arcs.
+"""The efficient TOP-reranking kernel over the output layer of an arc-scoring network.
 
-The features of a tree are the derivatives of its log odds among the trees of its list (Titov & Henderson
-2005, equation 18), with respect to the weights that arcs are scored by. The network chooses a head for each
-word by a soft-max of its own, which is the same for all trees of a sentence; so the normalisers, which the
-efficient kernel holds fixed, would have no derivatives anyway, and this is the TOP-reranking kernel itself.
+The features of a tree are the derivatives of its log odds within its list (Titov & Henderson 2005, equation
+18) with respect to the weights that score arcs. The network chooses the head of each word by a softmax that
+is the same for all trees of a sentence. Its normalisers cancel, so that the efficient kernel, which holds
+them fixed, equals the TOP-reranking kernel.
 
-The derivative of the logarithm of a tree's probability is a sum, over its arcs, of the product of the vectors
-of modifier and head. There are as many features as weights, over a hundred thousand; but the scores of all
-trees of a sentence, and every step of the perceptron, are products of a few matrices of vectors of words.
+The derivative of the log-probability of a tree is a sum, over its arcs, of the outer product of the modifier
+and head vectors. There is one feature per weight, more than a hundred thousand in all, but the scores of all
+trees of a sentence, and each perceptron update, are products of a few matrices of word vectors.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,35 +29,35 @@ from treewright.rerank.candidates import CandidateLists
 from treewright.scale import one_blas_thread
 
 READ_AT_A_TIME = 256
-"""Lists."""
+"""Number of lists per batch."""
 BASE_WEIGHT = 3.0
-"""What the log odds by the parser are multiplied by in training, where the features of a list are as long as
-1 on average. With less, a single mistake outweighs the parser."""
+"""Factor on the parser's log odds in training, for features with an average norm of 1. With less, a single
+mistake outweighs the parser."""
 
 
 def find_network(parser: DependencyParser) -> NeuralScorer:
-    """Return the network of a parser, alone or beside a linear model."""
+    """Return the network of a parser, which may be combined with a linear model."""
     scorer: PartScorer | None = vars(parser).get("scorer_", parser.scorer)
     if isinstance(scorer, CombinedScorer):
         scorer = scorer.other
     if not isinstance(scorer, NeuralScorer):
-        raise InputError("the parser has no network; expected one with a NeuralScorer")
+        raise InputError("the parser has no network; expected a parser with a NeuralScorer")
     return scorer
 
 
 class ListVectors(NamedTuple):
-    """The trees of a list as the kernel sees them.
+    """The trees of a list, as factors of the kernel features.
 
     Attributes
     ----------
     modifiers : array, (n_networks, n_words, size + 1)
-        Of the words; the last column is 1, for the biases.
+        Vectors of the words as modifiers; the last column is 1, for the biases.
     heads : array, (n_networks, n_words + 1, size)
-        Of the root and the words.
+        Vectors of the root and the words as heads.
     candidates : array of int, (n_candidates, n_words)
-        The heads of words.
+        Heads of the candidates.
     mixture : array, (n_candidates, n_candidates)
-        Each tree less the mean of its rivals.
+        Matrix that subtracts from each tree the mean of its rivals.
     """
 
     modifiers: FloatArray
@@ -66,14 +66,14 @@ class ListVectors(NamedTuple):
     mixture: FloatArray
 
     def scores(self, weights: FloatArray) -> FloatArray:
-        """Return the products of weights, (n_networks, size + 1, size), with the features of each tree."""
+        """Return the inner products of weights, (n_networks, size + 1, size), with the features of trees."""
         arcs = (self.modifiers @ weights @ self.heads.transpose(0, 2, 1)).sum(axis=0)
         sums = arcs[np.arange(arcs.shape[0]), self.candidates].sum(axis=1)
         found: FloatArray = self.mixture @ sums
         return found
 
     def features(self, amounts: FloatArray) -> FloatArray:
-        """Return the sum of the features of trees, each times its amount, in the shape of weights."""
+        """Return the sum of the features of trees, weighted by `amounts`, in the shape of the weights."""
         counts = np.zeros((self.candidates.shape[1], self.heads.shape[1]))
         words = np.arange(self.candidates.shape[1])
         for heads, amount in zip(self.candidates, amounts @ self.mixture, strict=True):
@@ -83,18 +83,19 @@ class ListVectors(NamedTuple):
 
 
 class NetworkKernelScorer(Model):
-    """Scores candidates by a perceptron over the features of the kernel, with updates scaled by losses.
+    """Scores candidates by a loss-scaled perceptron over the features of the kernel.
 
     Parameters
     ----------
     epochs : int
-        Passes over the lists.
+        Number of passes over the lists.
     random_state : int
+        Seed for the order of the lists.
 
     Attributes
     ----------
     weights_ : ndarray of float, (n_networks, size + 1, size)
-        The mean of all weights that the perceptron passes through.
+        The averaged weights of the perceptron.
     """
 
     fields = saved(weights_=Array("f", 3))
@@ -106,11 +107,11 @@ class NetworkKernelScorer(Model):
 
     @property
     def n_features(self) -> int:
-        """How many there are, of all networks."""
+        """Number of features of all networks."""
         return int(self.weights_.size)
 
     def attach(self, parser: DependencyParser) -> Self:
-        """Have the network of a parser."""
+        """Use the network of a parser."""
         self._network, self._scale = find_network(parser), parser.scale_
         return self
 
@@ -118,15 +119,15 @@ class NetworkKernelScorer(Model):
     _scale: float
 
     def check_network(self) -> None:
-        """Check that the weights are those of the network."""
+        """Check that the weights have the shape of the network."""
         expect(self.weights_.shape == self._shape, "weights of the output layer of the network")
 
     @one_blas_thread
     def fit(self, lists: CandidateLists, right: Integers) -> Self:
-        """Learn from lists of which the right candidates are known; the network must be attached.
+        """Train on lists with known target candidates; the network must be attached.
 
-        Each tree is compared with the right one of its list. If it scores as high, the weights move towards
-        the right one by the share of the words that have another head.
+        Each tree is compared with the target of its list. If it scores at least as high, the weights move
+        towards the target, by the share of words whose heads differ.
         """
         rng = np.random.default_rng(self.random_state)
         weights = np.zeros(self._shape)
@@ -160,7 +161,7 @@ class NetworkKernelScorer(Model):
         return len(self._network.weights_), size + 1, size
 
     def _find_unit(self, lists: CandidateLists, numbers: Integers) -> float:
-        """Return what features of trees are multiplied by to have the mean length of 1."""
+        """Return the factor that gives the features of trees a root mean square norm of 1."""
         squares = [
             float(np.square(vectors.features(row)).sum())
             for _, vectors in self._read(lists, numbers)
@@ -169,11 +170,11 @@ class NetworkKernelScorer(Model):
         return float(1 / np.sqrt(max(float(np.mean(squares)), 1e-12)))
 
     def trials(self, lists: CandidateLists) -> list[FloatArray]:
-        """Return the scores of candidates, of which there is nothing to choose."""
+        """Return the scores of candidates; there is only one setting to try."""
         return [self.score(lists)]
 
     def choose(self, number: int) -> None:
-        """Do nothing, as there is but one choice."""
+        """Do nothing; there is only one setting."""
 
     @one_blas_thread
     def score(self, lists: CandidateLists) -> FloatArray:
@@ -186,7 +187,7 @@ class NetworkKernelScorer(Model):
     def _read(
         self, lists: CandidateLists, numbers: Integers, what: str | None = None
     ) -> Iterator[tuple[int, ListVectors]]:
-        """Yield lists by their numbers."""
+        """Yield the vectors of lists, given by number."""
         starts: Sequence[int] = range(0, len(numbers), READ_AT_A_TIME)
         for start in track(starts, what, unit="batches") if what else starts:
             some = numbers[start : start + READ_AT_A_TIME].tolist()

@@ -1,4 +1,4 @@
-"""Candidate lists of constituency parsers: their best trees, with the scores of all parsers and F1."""
+"""k-best lists of constituency parsers, with the scores of all parsers and the F1 of candidates."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -19,7 +19,7 @@ from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.span.parser import SpanParser
 
 UNREACHABLE = 5.0
-"""By how much a tree that a parser cannot derive scores below the worst one that it can."""
+"""Penalty below the lowest score for a tree that a parser cannot derive."""
 USED = [COUNTS.index(name) for name in ("matched", "gold", "predicted")]
 
 AnyParser = LeftCornerParser | ConstituentParser | SpanParser
@@ -31,8 +31,9 @@ class ParseList(NamedTuple):
     Attributes
     ----------
     trees : list of ConstTree
+        The candidate trees.
     scores : ndarray of float, (n_trees, n_parsers)
-        Of each parser.
+        The scores of each parser.
     """
 
     trees: list[ConstTree]
@@ -40,17 +41,17 @@ class ParseList(NamedTuple):
 
 
 def list_ends(lists: Sequence[ParseList]) -> Integers:
-    """Return where lists end, but for the last, when their candidates follow each other."""
+    """Return the ends of all lists but the last, as positions among all candidates."""
     return np.cumsum([len(each.trees) for each in lists])[:-1]
 
 
 def list_parses(
     parsers: Sequence[AnyParser], sentences: Sequence[SentenceLike], k: int, *, n_jobs: int | None = None
 ) -> list[ParseList]:
-    """Return the `k` best trees that each parser finds for each sentence.
+    """Return the union of the k-best trees of each parser, for each sentence.
 
-    A tree that several parsers find is there once. All parsers give scores to all trees; one that the first
-    cannot derive is left out. `n_jobs` is that of each parser unless given.
+    Duplicates are merged. All parsers score all trees; trees that the first parser cannot derive are left
+    out. `n_jobs` overrides the parameter of each parser.
     """
     found = [parser.kbest(sentences, k, n_jobs=n_jobs) for parser in parsers]
     return join_parses(parsers, found, n_jobs=n_jobs)
@@ -62,7 +63,7 @@ def join_parses(
     *,
     n_jobs: int | None = None,
 ) -> list[ParseList]:
-    """Return what each parser has found for each sentence, as `list_parses` does."""
+    """Merge the k-best trees of several parsers, as `list_parses` does."""
     own = [_join(lists) for lists in zip(*found, strict=True)]
     if len(parsers) == 1:
         return [ParseList(list(each), np.array([[score] for score in each.values()])) for each in own]
@@ -73,7 +74,7 @@ def join_parses(
 
 
 def _score(parser: AnyParser, trees: Sequence[ConstTree], n_jobs: int | None) -> FloatArray:
-    """Return the scores of a parser for trees of any origin, minus infinity for those it cannot derive."""
+    """Return the scores of a parser for any trees; minus infinity for trees that it cannot derive."""
     if isinstance(parser, ConstituentParser):
         return parser.scores(trees, n_jobs=n_jobs)
     if isinstance(parser, SpanParser):
@@ -82,9 +83,9 @@ def _score(parser: AnyParser, trees: Sequence[ConstTree], n_jobs: int | None) ->
 
 
 def _join(lists: Sequence[Sequence[Parse]]) -> dict[ConstTree, float]:
-    """Return the trees of all parsers, each once, with the score of the parser that has it first.
+    """Merge the trees of all parsers, each with the score of the first parser that has it.
 
-    They must have the same tags: where words have none, parsers do not read them alike.
+    The trees must have the same tags: without given tags, parsers may tag differently.
     """
     joined: dict[ConstTree, float] = {}
     tags = lists[0][0].tree.tags()
@@ -96,7 +97,7 @@ def _join(lists: Sequence[Sequence[Parse]]) -> dict[ConstTree, float]:
 
 
 def _settle(trees: list[ConstTree], scores: FloatArray) -> ParseList:
-    """Leave out what the first parser cannot derive; give others a low score where they cannot."""
+    """Drop trees that the first parser cannot derive; penalise those that others cannot derive."""
     kept = np.flatnonzero(scores[:, 0] > -np.inf)
     if not len(kept):
         kept = np.arange(1)
@@ -110,10 +111,10 @@ def _settle(trees: list[ConstTree], scores: FloatArray) -> ParseList:
 def keep_derivable(
     parser: LeftCornerParser, lists: Sequence[ParseList], gold: Sequence[ConstTree]
 ) -> list[ParseList]:
-    """Return lists of another parser without trees that this one, which has learnt `gold`, cannot derive.
+    """Return lists without the trees that a parser trained on `gold` cannot derive.
 
-    A label may be new to it that it has only seen in chains, which are labels of their own. Where nothing is
-    left, there is the gold tree alone, from which nothing can be learnt.
+    A label may be unknown to the parser if it only occurred in unary chains, which are labels of their own.
+    If nothing is left, the list only has the gold tree and teaches nothing.
     """
     kept = []
     for each, rescored, tree in zip(lists, rescore(parser, lists), gold, strict=True):
@@ -124,7 +125,7 @@ def keep_derivable(
 
 
 def rescore(parser: LeftCornerParser, lists: Sequence[ParseList]) -> list[ParseList]:
-    """Return lists of another parser with the scores of this one."""
+    """Return lists with the scores of this parser."""
     if not lists:
         return []
     logs = parser.log_probabilities([tree for each in lists for tree in each.trees])
@@ -133,14 +134,16 @@ def rescore(parser: LeftCornerParser, lists: Sequence[ParseList]) -> list[ParseL
 
 
 class TracedLists:
-    """Lists as choices of a parser's network, made when they are asked for.
+    """Lists as decision sequences of a parser's network, computed on demand.
 
     Parameters
     ----------
     parser : LeftCornerParser
+        The parser with the network.
     lists : sequence of ParseList
+        The candidate lists.
     how : dict
-        Options of the parser's `trace`.
+        Options of `LeftCornerParser.trace`.
     """
 
     def __init__(self, parser: LeftCornerParser, lists: Sequence[ParseList], how: dict[str, Any]) -> None:
@@ -158,9 +161,9 @@ class TracedLists:
 
 
 def count_brackets(gold: Sequence[ConstTree], lists: Sequence[ParseList]) -> list[FloatArray]:
-    """Return of each candidate the brackets that are right, those of the gold tree and its own."""
+    """Return the numbers of matching, gold and predicted brackets of each candidate."""
     if len(gold) != len(lists):
-        raise InputError(f"{len(gold)} gold trees for {len(lists)} lists; expected as many")
+        raise InputError(f"{len(gold)} gold trees for {len(lists)} lists; expected equal numbers")
     return [
         sentence_counts([tree] * len(each.trees), each.trees)[:, USED]
         for tree, each in zip(gold, lists, strict=True)
@@ -168,24 +171,24 @@ def count_brackets(gold: Sequence[ConstTree], lists: Sequence[ParseList]) -> lis
 
 
 def f1_losses(counts: FloatArray) -> FloatArray:
-    """Return 1 less the F1 of each candidate; a sentence without brackets has no loss."""
+    """Return 1 - F1 of each candidate; 0 for sentences without brackets."""
     n_brackets = counts[:, 1] + counts[:, 2]
     return np.where(n_brackets > 0, 1 - 2 * counts[:, 0] / np.maximum(n_brackets, 1), 0.0)
 
 
 def corpus_f1(counts: FloatArray) -> float:
-    """Return the F1 of all sentences together, in percent, from the counts of one candidate of each."""
+    """Return the corpus F1 in percent, from the counts of one candidate per sentence."""
     matched, n_gold, n_own = counts.sum(axis=0)
     return float(200 * matched / max(1.0, n_gold + n_own))
 
 
 def best_f1(counts: Sequence[FloatArray]) -> float:
-    """Return the F1 of all sentences if the best candidate of each is chosen."""
+    """Return the oracle F1: that of the best candidate of each sentence."""
     return corpus_f1(np.stack([each[f1_losses(each).argmin()] for each in counts]))
 
 
 def lists_state(lists: Sequence[ParseList]) -> State:
-    """Return lists as they can be kept."""
+    """Return lists as a state for saving."""
     arrays = {
         "sizes": np.array([len(each.trees) for each in lists]),
         "scores": np.concatenate([each.scores for each in lists]),
@@ -195,7 +198,7 @@ def lists_state(lists: Sequence[ParseList]) -> State:
 
 
 def lists_from_state(state: State) -> list[ParseList]:
-    """Make lists again."""
+    """Restore lists from a state."""
     trees = examples_from_state(state.parts["trees"])
     bounds = np.cumsum([0, *state.arrays["sizes"].tolist()]).tolist()
     return [ParseList(trees[begin:end], state.arrays["scores"][begin:end]) for begin, end in pairwise(bounds)]

@@ -1,4 +1,4 @@
-"""DependencyReranker: the best of a parser's trees, by what the parser cannot see (Qian & Liu 2015)."""
+"""DependencyReranker: reranks the k-best trees of a parser by features it lacks (Qian & Liu 2015)."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     from treewright.rerank.training import ListScorer
 
 RERANKED_AT_A_TIME = 200
-"""Sentences that one thread reranks before it takes others."""
+"""Number of sentences per batch of a thread."""
 FEATURES = {"subtree": SubtreeFeatures, "polynomial": ConjunctionFeatures, "template": HandFeatures}
-"""By space."""
+"""Feature class of each space."""
 SCORERS = {"mined": "LinearScorer", "kernel": "KernelScorer", "network": "NetworkKernelScorer"}
-"""Names of classes, by learner."""
+"""Class name of the scorer of each learner."""
 MINING = (
     *("threshold", "max_iter", "step", "refine", "tol", "path", "pretrain_order", "mine_with_base"),
     "filter_memory",
 )
-"""Parameters of mining, in both spaces in which features are mined."""
+"""Mining parameters, for both spaces with mined features."""
 PAPER_SETTINGS: dict[str, Any] = {
     **PAPER_MINING,
     "space": "subtree",
@@ -66,25 +66,25 @@ PAPER_SETTINGS: dict[str, Any] = {
     "filter_memory": 1 << 30,
     "memory_limit": 32 << 30,
 }
-"""As in the experiments of Qian & Liu (2015), where they say how it was done; their machine had 32 GiB. Their
-threshold, the length of their lists and the number of their folds are defaults. The paper does not state
-the highest order of features, the epochs of the perceptron and the values of beta; the best beta was 5."""
+"""The settings of Qian & Liu (2015), as far as the paper states them; their machine had 32 GiB. Their
+threshold, list length and number of folds are the defaults. The paper does not state the highest order of
+features, the perceptron epochs and the candidate values of beta; the best beta was 5."""
 
 
 class DependencyReranker(ParserWrapper):
-    """Parses with a `DependencyParser` and chooses among its best trees.
+    """Dependency parser that reranks the k-best trees of a `DependencyParser`.
 
-    The training sentences are parsed by parsers that have not seen them; from the lists of their best trees
-    the reranker learns. A tree's final score is that of the reranker and `beta_` times that of the parser.
+    The reranker is trained on candidate lists of the training sentences, which are parsed by
+    cross-validation. The final score of a tree is the reranker's score plus `beta_` times the parser's score.
     ``**PAPER_SETTINGS`` (in `treewright.rerank.reranker`) are the settings of Qian & Liu (2015).
 
     Parameters
     ----------
     parser : DependencyParser, optional
-        Trained parser to rerank, in place of training one. In Python it may also be one that `fit` will
-        train. It must have learnt from the same sentences.
+        Trained parser to rerank, instead of training one. It must be trained on the same sentences. In
+        Python, it may also be an untrained parser, which `fit` trains.
     space : {"subtree", "polynomial", "template"}
-        Feature space. Features are subtrees, conjunctions of arc features, or templates written by hand.
+        Feature space: subtrees, conjunctions of arc features, or hand-written templates.
     learner : {"mined", "kernel", "network"}
         Mined features, kernel perceptrons, or a kernel of the parser's network. The last is a
         perceptron over the efficient TOP-reranking kernel of the output layer of the parser's `NeuralScorer`.
@@ -97,37 +97,36 @@ class DependencyReranker(ParserWrapper):
     folds : int
         Number of jackknife folds for the candidate lists.
     fold_epochs : int, optional
-        Training epochs of the parsers of the folds (by default the parser's, at most 3).
+        Training epochs of the parsers of the folds (default: the parser's, at most 3).
     target : {"gold", "best"}
-        Learn to choose the gold tree, or the best one of the list. The gold tree is added where it is
-        missing.
+        Train to choose the gold tree, or the best tree of the list. With "gold", missing gold trees are
+        added.
     copies : int, optional
-        Maximum number of equivalent subtree features per mining round (none: all). These tell the same trees
-        apart.
+        Maximum number of equivalent subtree features per mining round (none: all). Equivalent features
+        distinguish the same trees.
     max_iter : int
-        Maximum number of mining rounds. One selects all features that the mistakes of the parser ask for.
-        With a `pretrain_order`, each of the two stages has as many.
+        Maximum number of mining rounds. With a `pretrain_order`, the limit applies to both stages.
     step : float or {"auto", "decreasing"}
         Step size of a mining round: a constant, 1/sqrt(round), or automatic.
     refine : int or "auto"
-        Passes over the lists between two mining rounds. If "auto", 10 where `max_iter` is above 1.
+        Passes over the lists between two mining rounds. "auto" is 10 if `max_iter` is above 1.
     tol : float
         Stop mining when two rounds lower the objective by less than this share.
     path : bool or "auto"
-        Approach the threshold from above. If "auto", this is done where `max_iter` is above 1.
+        Decrease the threshold step by step to its final value. "auto" does so if `max_iter` is above 1.
     pretrain_order : int
-        Order up to which features are mined first, alone.
+        Mine features up to this order in a first stage.
     mine_with_base : bool
-        Add the parser's scores while features are mined. Then they are mined for what the parser gets wrong;
-        otherwise for all that tells trees apart.
+        Add the parser's scores during mining. Features then correct the parser's errors; otherwise they
+        model the difference between all trees.
     purity : bool
-        Filter and weight features by their purity. It is how far a feature is always on the side of the right
-        trees, or always on that of the wrong ones.
+        Filter and weight features by their purity. Purity measures how consistently a feature favours
+        right or wrong trees.
     light_share : float
-        Share of the sum of all weights that the lightest features hold, which are dropped.
+        Share of the total absolute weight to drop, lightest features first.
     ranker : {"loglinear", "perceptron"}
-        Model of the feature weights. The first adds to the parser's scores,
-        the second is that of the paper.
+        Model of the feature weights. The log-linear model learns a correction to the parser's scores; the
+        perceptron is that of the paper.
     epochs : int
         Perceptron training epochs.
     chunks : int
@@ -135,51 +134,66 @@ class DependencyReranker(ParserWrapper):
     kernel_epochs : int
         Training epochs of kernel perceptrons.
     decay : float
-        Decay of the dependency tree kernel. With a large one, a tree is like nothing but itself if kernels
-        are normalised.
+        Decay factor of the dependency tree kernel. With a large one, each tree is only similar to itself if
+        the kernel is normalised.
     normalize : bool
-        Normalize the dependency tree kernel. Without it, and with a decay of 1, the kernel is the number of
-        common sub feature trees, as in the paper.
+        Normalize the dependency tree kernel. Without it, and with a decay of 1, the kernel counts common
+        subtrees, as in the paper.
     betas : tuple of float
-        Values to try for the weight of the parser's score. Without any, values are tried that fit how far
-        scores lie apart.
+        Candidate weights of the parser's score (default: by the spread of the scores).
     significance_level : float, optional
         Use the reranker only if its gain on DEV is significant at this level (none: always). If it is not
-        used, trees are ranked as by the parser. 1 is the same as None.
+        used, the parser's ranking stays. 1 is the same as None.
     filter_memory : int, optional
-        Memory of a Bloom filter that candidate features pass before counting. It is a spectral one; the
-        result does not depend on it. Each thread has its own, no larger than its candidates need.
+        Memory of a Bloom filter that candidate features pass before counting. Each thread has its own
+        spectral Bloom filter, no larger than necessary. It does not change the result.
     memory_limit : int, optional
-        Memory limit of mining beside the trees; features that are found go to disk. The result is the same.
-        One that is too small is refused with the least that would do.
+        Memory limit of mining, in addition to the trees; selected features go to disk. It does not change
+        the result. A limit that is too small is an error that states the minimum.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads; it does not change the results.
 
     Attributes
     ----------
     parser_ : DependencyParser
+        The trained parser.
     beta_ : float
-        What the parser's score is multiplied by.
+        Weight of the parser's score in the final score.
     gain_ : float
-        What the dev set gains in UAS if each half of it is reranked by what is best for the other half, and
+        Cross-validated UAS gain on the dev set: each half is reranked with the settings tuned on the other.
     p_value_ : float
-        how likely it is that chance does as much.
+        p-value of this gain.
     is_trusted_ : bool
-        Whether the reranker has a say.
+        Whether the reranker is used.
     scale_ : float
-        What final scores are multiplied by to become logarithms of probabilities.
+        Factor that turns final scores into log-probabilities, up to a constant.
     oracle_ : float
-        UAS of the best trees of the training lists, and
+        Oracle UAS of the training lists.
     jackknife_uas_ : float
-        that of the first ones.
+        UAS of the first trees of the training lists.
     n_features_ : int
-        Features, or trees that a kernel perceptron keeps.
+        Number of features, or of support trees of kernel perceptrons.
     n_templates_ : int
-        Kinds of subtree features.
+        Number of distinct templates of subtree features.
     coverage_ : str
-        What share of an order of conjunctions was counted, if not all.
+        Share of each order of conjunctions that was counted, if not all.
+
+    See Also
+    --------
+    DependencyParser : The parser that makes the candidates.
+    jackknife_lists : Makes the candidate lists of the training sentences.
+    CandidateReranker : Reranks candidates of any kind.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(24, random_state=0).dependencies
+    >>> parser = tw.DependencyParser(order=1, epochs=1, tags="gold")
+    >>> reranker = tw.DependencyReranker(parser=parser, k=4, folds=2, degree=2).fit(trees[:16], trees[16:])
+    >>> [len(candidates) for candidates in reranker.kbest(trees[:2], k=4)]
+    [4, 4]
     """
 
     EFFECTIVE_IF: ClassVar = {
@@ -301,21 +315,23 @@ class DependencyReranker(ParserWrapper):
         cache: str | os.PathLike[str] | None = None,
         client: Client | None = None,
     ) -> Self:
-        """Learn from a treebank: the parser, unless it has learnt, then to rerank.
+        """Train on a treebank: first the parser if necessary, then the reranker.
 
         Parameters
         ----------
         trees : sequence of DepTree
+            Training trees.
         dev : sequence of DepTree, optional
-            To find out how much the parser's score counts, and to calibrate probabilities; without it some of
-            the training lists are put aside for that.
+            Trees for tuning the weight of the parser's score and for calibrating probabilities. Without them,
+            some of the training lists are held out.
         checkpoint : path, optional
-            A folder in which each step is kept. If it exists, training goes on from it.
+            Folder that stores each step. If it exists, training resumes from it.
         cache : path, optional
-            A folder for candidate lists, which other rerankers of the same sentences can use too; without it,
-            they are kept in `checkpoint`.
+            Folder for candidate lists, which other rerankers of the same sentences can reuse (default: in
+            `checkpoint`).
         client : distributed.Client, optional
-            A cluster for folds, for counting features and for kernel perceptrons; the reranker is the same.
+            Dask client for jackknife folds, feature counting and kernel perceptrons; it does not change the
+            result.
         """
         self._check()
         steps = Path(checkpoint) if checkpoint is not None else None
@@ -336,15 +352,15 @@ class DependencyReranker(ParserWrapper):
         if self.parser is not None and not isinstance(self.parser, DependencyParser):
             raise InputError(f"parser is {type(self.parser).__name__}; expected a DependencyParser")
         if self.parser is not None and self.parser.has_mined_features:
-            found = "the parser has mined features, which the parsers of jackknife folds do not have"
-            raise InputError(f"{found}; expected a parser without mined features to rerank")
+            found = "the parser has mined features, which parsers of jackknife folds cannot have"
+            raise InputError(f"{found}; expected a parser trained without mined features")
         if self.learner == "network":
             from treewright.rerank.network_kernel import find_network
 
             find_network(self.parser or DependencyParser())
 
     def restore(self) -> None:
-        """Have the parser as a parameter, too, so that a clone trains the like of it."""
+        """Use the fitted parser as the parameter `parser`, so that a clone trains a similar one."""
         self.parser = self.parser_
         self.betas = tuple(self.betas)
         if self.learner == "network":
@@ -354,7 +370,7 @@ class DependencyReranker(ParserWrapper):
             self.scorer_.attach(self.parser_).check_network()
 
     def check_fitted_state(self) -> None:
-        """Check that the scorer is that of the learner and the space."""
+        """Check that the scorer matches the learner and the space."""
         expect(type(self.scorer_).__name__ == SCORERS[self.learner], "the scorer of the learner")
         if isinstance(self.scorer_, LinearScorer):
             expect(type(self.scorer_.features) is FEATURES[self.space], "features of the space")
@@ -362,14 +378,14 @@ class DependencyReranker(ParserWrapper):
     def predict(
         self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[DepTree]:
-        """Parse sentences; their heads and relations are not looked at.
+        """Parse sentences; existing heads and relations are ignored.
 
         Parameters
         ----------
         sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
-            Trees, lists of words, or lists of (word, tag) pairs, as in `DependencyParser.predict`.
+            Trees, lists of words, or lists of (word, tag) pairs.
         fixed : sequence of mapping of int to int, optional
-            For each sentence the heads that words must have, as in `DependencyParser.predict`.
+            For each sentence, required heads by word (both from 1; 0 is the root).
         """
         found = self._spread(lambda batch, fixed: self._rerank(batch, 1, fixed), sentences, fixed)
         return [candidates[0].tree for candidates in found]
@@ -377,18 +393,19 @@ class DependencyReranker(ParserWrapper):
     def kbest(
         self, sentences: Sequence[SentenceLike], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[Candidate]]:
-        """Return the `k` best trees of each sentence, the best first, each with its probability.
+        """Return the `k` best trees of each sentence with their probabilities, the best first.
 
-        Those beyond the length of the lists come after them, in the order of the parser.
+        Trees beyond the length of the reranked lists follow in the order of the parser.
 
         Parameters
         ----------
         sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
-            As in `predict`.
+            Trees, lists of words, or lists of (word, tag) pairs.
         k : int
+            Number of trees per sentence.
         fixed : sequence of mapping of int to int, optional
-            For each sentence the heads that words must have. The parser's best trees that have them are
-            reranked, and probabilities are among all trees that have them.
+            For each sentence, required heads by word. Candidates and probabilities are then restricted to
+            trees with these heads.
         """
         check_integer("k", k, minimum=1)
         return self._spread(lambda batch, fixed: self._rerank(batch, k, fixed), sentences, fixed)
@@ -396,10 +413,16 @@ class DependencyReranker(ParserWrapper):
     def marginals(
         self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[npt.NDArray[np.float64]]:
-        """Return for each sentence an array (n, n + 1): the probability that a word's head is the column.
+        """Return for each sentence an array (n, n + 1): the probability of each head (column) of each word.
 
-        The trees of a list have the probabilities that the reranker gives them, all others those of the
-        parser; with `fixed` heads, as in `kbest`, among the trees that have them.
+        Trees of the reranked list have the reranker's probabilities, all others those of the parser.
+
+        Parameters
+        ----------
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            Trees, lists of words, or lists of (word, tag) pairs.
+        fixed : sequence of mapping of int to int, optional
+            For each sentence, required heads by word. Only trees with these heads are considered.
         """
 
         def find(
@@ -421,8 +444,15 @@ class DependencyReranker(ParserWrapper):
     ) -> list[Comparison]:
         """Return the candidates of each sentence and the features that decided between the first two.
 
-        A reranker that is not trusted decides nothing: its scores are 0, and no feature is a reason. With
-        `fixed` heads, as in `kbest`, candidates are the best trees that have them.
+        If the gain on the dev set was not significant, the reranker is not used: its scores are 0 and it
+        has no features.
+
+        Parameters
+        ----------
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            Trees, lists of words, or lists of (word, tag) pairs.
+        fixed : sequence of mapping of int to int, optional
+            For each sentence, required heads by word. Only trees with these heads are considered.
         """
         trees = self.read_sentences(sentences)
         self.check_fixed(trees, fixed)
@@ -440,27 +470,26 @@ class DependencyReranker(ParserWrapper):
         return comparisons
 
     def arc_reasons(self, trees: Sequence[DepTree], *, n: int = 10) -> list[list[list[WeighedFeature]]]:
-        """Return for each parsed tree, for the arc to each of its words, the features that involve this arc.
+        """Return the features that involve each arc of parsed trees: a list per tree and word.
 
-        A feature of several arcs is listed under each of them; a conjunction involves all arcs that have one
-        of its parts, a feature by templates those between the words that it speaks of. The weights of all
-        features of a tree, each taken once, add up to what the reranker says of it, but for a number that is
-        the same for all trees of a list. Features are those of the tree with crossing arcs lifted, and the
-        arc to a word is the one that it has there. A reranker that is not trusted has no reasons.
+        A feature of several arcs is listed under each of them. A conjunction involves all arcs that have one
+        of its parts; a template feature involves the arcs between its words. The weights of the distinct
+        features of a tree add up to its reranker score, up to a constant per list. Features are computed
+        after lifting crossing arcs. A reranker that is not used has no features to list.
 
         Parameters
         ----------
         trees : sequence of DepTree
-            Trees with their heads, as `predict` returns them.
+            Trees with heads, as `predict` returns them.
         n : int
-            Features of an arc at the most, the weightiest first.
+            Maximum number of features per arc, the largest weights first.
         """
         self.check_is_fitted()
         check_integer("n", n, minimum=1)
         check_trees(trees)
         if not isinstance(self.scorer_, LinearScorer):
             raise InputError(
-                "the reranker has no features, but a kernel; expected learner 'mined' for reasons of arcs"
+                "the reranker uses a kernel and has no features; expected learner 'mined' to explain arcs"
             )
         if not self.is_trusted_:
             return [[[] for _ in tree.words] for tree in trees]
@@ -468,16 +497,16 @@ class DependencyReranker(ParserWrapper):
 
     @property
     def has_arc_reasons(self) -> bool:
-        """Whether `arc_reasons` has features to show."""
+        """Whether the reranker has features for `arc_reasons`."""
         return isinstance(self.scorer_, LinearScorer)
 
     def weightiest(self, n: int | None = None) -> list[WeighedFeature]:
-        """Return the subtree features of the largest weights, the weightiest first; all without `n`."""
+        """Return the `n` subtree features with the largest absolute weights, or all of them."""
         self.check_is_fitted()
         features = getattr(self.scorer_, "features", None)
         if not isinstance(self.scorer_, LinearScorer) or not isinstance(features, SubtreeFeatures):
             raise InputError(
-                "the reranker has no subtree features; expected space 'subtree', learner 'mined'"
+                "the reranker has no subtree features; expected space 'subtree' and learner 'mined'"
             )
         columns = np.argsort(-np.abs(self.scorer_.coef), kind="stable")[:n].tolist()
         weights = self.scorer_.coef[columns].tolist()
@@ -487,13 +516,13 @@ class DependencyReranker(ParserWrapper):
         ]
 
     def _votes(self, lists: CandidateLists) -> FloatArray:
-        """Return what the reranker says of candidates: nothing, if it is not trusted."""
+        """Return the reranker's scores of candidates; zeros if it is not used."""
         return self.scorer_.score(lists) if self.is_trusted_ else np.zeros((lists.n_candidates, 1))
 
     def _lists_and_scores(
         self, trees: Sequence[DepTree], k: int, fixed: Sequence[FixedHeads] | None
     ) -> tuple[CandidateLists, FloatArray]:
-        """Return the candidates of sentences and their final scores; those not reranked come last."""
+        """Return the candidates of sentences with final scores; candidates beyond the list come last."""
         self.check_is_fitted()
         lists = CandidateLists.from_structures(self.parser_.structures(trees, max(k, self.k), fixed=fixed))
         short = lists.shortened(self.k)
@@ -515,7 +544,7 @@ class DependencyReranker(ParserWrapper):
         sizes: Sequence[int],
         fixed: Sequence[FixedHeads] | None,
     ) -> list[list[Candidate]]:
-        """Return the best candidates of each list, as many as `sizes` says, with relations."""
+        """Return the `sizes[i]` best candidates of each list, with relations."""
         probabilities = divide_mass(lists, self.scale_ * final)
         orders = [
             begin + np.argsort(-final[begin:end], kind="stable")[:size]
@@ -535,7 +564,7 @@ class DependencyReranker(ParserWrapper):
         sentences: Sequence[SentenceLike],
         fixed: Sequence[FixedHeads] | None,
     ) -> list[Any]:
-        """Return what `function` finds for each sentence, some sentences at a time."""
+        """Apply `function` to batches of sentences in parallel and concatenate the results."""
         trees = self.read_sentences(sentences)
         self.check_fixed(trees, fixed)
         starts = range(0, len(trees), RERANKED_AT_A_TIME)
@@ -551,16 +580,16 @@ class DependencyReranker(ParserWrapper):
 
     @property
     def n_features_(self) -> int:
-        """Features, or trees that a kernel perceptron keeps."""
+        """Number of features, or of support trees of kernel perceptrons."""
         return self.scorer_.n_features
 
     @property
     def n_templates_(self) -> int:
-        """Kinds of subtree features: shapes, with the template of each arc."""
+        """Number of distinct templates of subtree features."""
         features = getattr(self.scorer_, "features", None)
         return features.n_templates if isinstance(features, SubtreeFeatures) else 0
 
     @property
     def coverage_(self) -> str:
-        """What share of an order of conjunctions was counted, if not all."""
+        """Share of each order of conjunctions that was counted, if not all."""
         return str(getattr(getattr(self.scorer_, "features", None), "coverage", ""))

@@ -1,4 +1,4 @@
-"""The final score of a tree: that of a parser, and weighted scores of a reranker and of other parsers."""
+"""The final score of a tree: a weighted sum of the scores of parsers and a reranker."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -12,20 +12,20 @@ from treewright.learn.lists import best_rows
 from treewright.rerank.parse_lists import best_f1, corpus_f1
 
 SHARES = (0.0, *(2.0**power for power in range(-6, 11)))
-"""What the scores of the reranker, and those of other parsers, are multiplied by; tried on dev."""
+"""Candidate weights of the reranker and of the other parsers, tried on dev."""
 MAX_TRIED = 10_000
-"""Combinations of shares; where there are more, one share is changed at a time."""
+"""Maximum number of weight combinations for an exhaustive search; beyond it, coordinate search is used."""
 
 
 class ScoreParts(NamedTuple):
-    """What scores are made of, of the candidates of all lists, one after the other.
+    """The components of the final scores, for the candidates of all lists.
 
     Attributes
     ----------
     base_scores, kernel_scores : ndarray of float, (n_candidates,)
-        Of the first parser, and of the reranker.
+        Scores of the first parser and of the reranker.
     other_scores : ndarray of float, (n_candidates, n_others)
-        Of the other parsers.
+        Scores of the other parsers.
     """
 
     base_scores: FloatArray
@@ -41,16 +41,16 @@ class ScoreParts(NamedTuple):
 
 
 class ScoreWeights(NamedTuple):
-    """How the parts of the final score are put together, and what that gains on the dev set.
+    """Weights of the components of the final score, and their F1 on the dev set.
 
     Attributes
     ----------
     kernel_weight : float
-        What the scores of the reranker are multiplied by; those of the first parser count once.
+        Weight of the reranker's score; the weight of the first parser is 1.
     others : tuple of float
-        What the scores of each other parser are multiplied by.
+        Weights of the other parsers.
     base, chosen, best : float
-        F1 of the trees that the first parser likes best, of those chosen, and of the best of the lists.
+        Dev F1 of the first parser, of the reranked trees, and of the oracle.
     """
 
     kernel_weight: float
@@ -60,27 +60,34 @@ class ScoreWeights(NamedTuple):
     best: float
 
     def __str__(self) -> str:
-        weights = [f"evidence times {self.kernel_weight:g}"]
-        weights += [f"parser {number} times {weight:g}" for number, weight in enumerate(self.others, 2)]
+        weights = [f"reranker weight {self.kernel_weight:g}"]
+        weights += [f"parser {number} weight {weight:g}" for number, weight in enumerate(self.others, 2)]
         return (
-            f"dev F1 {self.base:.2f} by the score of the parser, {self.chosen:.2f} reranked "
-            f"({', '.join(weights)}), {self.best:.2f} at best"
+            f"dev F1 {self.base:.2f} by the parser, {self.chosen:.2f} reranked "
+            f"({', '.join(weights)}), {self.best:.2f} oracle"
         )
 
 
-def tune(parts: ScoreParts, counts: Sequence[FloatArray]) -> ScoreWeights:
-    """Find the shares with which the trees chosen are best.
+def tune(
+    parts: ScoreParts, counts: Sequence[FloatArray], *, kernel_weight: float | None = None
+) -> ScoreWeights:
+    """Return the weights with the highest F1.
 
     Parameters
     ----------
     parts : ScoreParts
+        The components of the final scores.
     counts : sequence of ndarray of float, (n_trees, 3)
-        Of each list, as `count_brackets` returns them.
+        Bracket counts of each list, from `count_brackets`.
+    kernel_weight : float, optional
+        Fixed weight of the reranker's score (default: it is tuned).
     """
     flat = np.concatenate(counts)
     indptr = np.cumsum([0, *map(len, counts)])
     weighted = (parts.kernel_scores, *parts.other_scores.T)
-    choices = [SHARES if scores.any() else SHARES[:1] for scores in weighted]
+    choices: list[Sequence[float]] = [SHARES if scores.any() else SHARES[:1] for scores in weighted]
+    if kernel_weight is not None:
+        choices[0] = (kernel_weight,)
 
     def score(shares: Sequence[float]) -> float:
         return corpus_f1(flat[best_rows(parts.add(shares[0], shares[1:]), indptr)])
@@ -93,7 +100,7 @@ def tune(parts: ScoreParts, counts: Sequence[FloatArray]) -> ScoreWeights:
 def _try_all(
     choices: Sequence[Sequence[float]], score: Callable[[Sequence[float]], float]
 ) -> tuple[tuple[float, ...], float]:
-    """Return the best of all combinations, the first of equals, and its score."""
+    """Return the best of all combinations (the first among ties) and its score."""
     tried = {each: score(each) for each in product(*choices)}
     best = max(tried, key=tried.__getitem__)
     return best, tried[best]
@@ -102,7 +109,7 @@ def _try_all(
 def _climb(
     choices: Sequence[Sequence[float]], score: Callable[[Sequence[float]], float]
 ) -> tuple[tuple[float, ...], float]:
-    """Begin without any weights, change the one that gains most as long as one gains; return both."""
+    """Coordinate search: start from zero weights, change the one that gains most while any gains."""
     best = tuple(each[0] for each in choices)
     highest = score(best)
     while True:

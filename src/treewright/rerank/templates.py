@@ -1,17 +1,17 @@
-"""Features of whole trees that are written by hand: all siblings, and parts of up to five words.
+"""Hand-written features of whole trees: modifier sequences, and parts of up to five words.
 
-They are those of the reranker with templates to which Qian & Liu (2015), section 6.1.1, compare theirs.
+They are those of the template reranker that Qian & Liu (2015), section 6.1.1, compare with.
 
-A line of `TEMPLATES`, in the language of `treewright.data.templates`, names what is looked at around each
-word of a tree. The word itself is m and its head h; g, gg and ggg are the heads above. Siblings hang on the
-same side of h: s is the next one towards it, t the one after s, u the one after t. The outermost child of m
-away from h is c, the one towards h is d. Of each word there can be the ``tag`` and the ``word``, the tags of
-all its modifiers to the ``left`` and to the ``right``, how many these are (``n_left``, ``n_right``), and the
-binned ``length`` of the arc from its head. The sides of all arcs between the words that a line names are
+Each line of `TEMPLATES`, in the language of `treewright.data.templates`, describes the surroundings of a word
+of a tree. The word itself is m and its head h; g, gg and ggg are the next heads above. Siblings are on the
+same side of h: s is the next sibling of m towards h, t the next after s, u the next after t. The outermost
+child of m away from h is c, the one towards h is d. The attributes of a word are its ``tag`` and ``word``,
+the tags of all its modifiers to the ``left`` and to the ``right``, their numbers (``n_left``, ``n_right``),
+and the binned ``length`` of the arc from its head. The directions of all arcs between the words of a line are
 always part of the feature.
 
-There is a feature where all words of a line are there, but for the innermost sibling: where this one is
-missing, the feature says so.
+A feature fires where all words of its line exist, except the innermost sibling: its absence is part of the
+feature.
 """
 
 import itertools
@@ -103,7 +103,7 @@ ROLES = {
     "c": "outer child",
     "d": "inner child",
 }
-"""The words that templates name."""
+"""Names of the roles in templates."""
 ATTRIBUTES = ("tag", "word", *SIDES, "n_left", "n_right", "length")
 LANGUAGE = TemplateLanguage(ATTRIBUTES, roles=ROLES)
 ARCS = (("h", "m"), ("g", "h"), ("gg", "g"), ("ggg", "gg"))
@@ -111,14 +111,14 @@ ARCS = (("h", "m"), ("g", "h"), ("gg", "g"), ("ggg", "gg"))
 SIBLINGS = ("s", "t", "u")
 CHILDREN = ("c", "d")
 NO_WORD = 0
-"""The row that stands for all words that are missing."""
+"""The row that stands for missing words."""
 NO_WORD_KEY, ROOT_KEY = 1, 2
 BLOCK_ROWS = 1 << 15
-"""About so many words of candidates are worked on at once."""
+"""Approximate number of candidate words per block."""
 
 
 class TreeTemplate(NamedTuple):
-    """A line of `TEMPLATES`: pairs of a role and an attribute, the roles that must be filled, and a key."""
+    """A compiled line of `TEMPLATES`: pairs of role and attribute, the required roles, and a key."""
 
     atoms: tuple[tuple[str, str], ...]
     needed: frozenset[str]
@@ -138,7 +138,7 @@ ATOMS = sorted({atom for template in PARSED for atom in template.atoms})
 
 
 class FeatureDescription(NamedTuple):
-    """What a feature of a tree says, the words in it, those whose arcs it involves, and it in plain words."""
+    """A feature of a tree: its text, its words, the words whose arcs it involves, and an English sentence."""
 
     text: str
     words: tuple[str, ...]
@@ -147,18 +147,17 @@ class FeatureDescription(NamedTuple):
 
 
 class TemplateFeatures(Model):
-    """Tells which features of `TEMPLATES` the candidates of lists have.
+    """Extracts the features of `TEMPLATES` from the candidates of lists.
 
-    Features that all candidates of a list have are left out there, which saves most of the memory: they say
-    nothing about which is the best. Scores by those that are left differ from the scores by all by a number
-    that is the same for a whole list.
+    Features that all candidates of a list share are left out, because they do not affect the ranking; this
+    saves most of the memory. The remaining score differs from the full score by a constant per list.
 
     Parameters
     ----------
     min_count : int
-        Features that tell candidates apart in fewer lists of the training data are not looked at.
+        Minimum number of training lists in which a feature must distinguish candidates.
     column : {"xpos", "upos"}, optional
-        The tags that are looked at; without it, those that `ArcEncoder` takes.
+        Tag column to use (default: the choice of `ArcEncoder`).
 
     Attributes
     ----------
@@ -181,7 +180,7 @@ class TemplateFeatures(Model):
         return len(self.keys_)
 
     def fit(self, lists: CandidateLists) -> "TemplateFeatures":
-        """Number the features that tell candidates apart in at least `min_count` lists."""
+        """Collect the features that distinguish candidates in at least `min_count` lists."""
         check_integer("min_count", self.min_count, minimum=1)
         self.column_ = self.column or ArcEncoder.from_trees(lists.trees).column
         found = [block.find_telling().keys for block in _make_blocks(lists, self.column_)]
@@ -190,12 +189,12 @@ class TemplateFeatures(Model):
         return self
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
-        """Tell which features each candidate has, but for those that all of its list have.
+        """Return the features of each candidate, without those that all candidates of its list share.
 
         Returns
         -------
         csr_matrix of int8, (n_candidates, n_features)
-            Ones; the columns of each row are in order.
+            Binary matrix with sorted columns.
         """
         indices: list[IntArray] = [np.zeros(0, dtype=np.int32)]
         counts: list[Integers] = [np.zeros(1, dtype=np.int64)]
@@ -211,11 +210,11 @@ class TemplateFeatures(Model):
         return csr_matrix((ones, np.concatenate(indices), indptr), shape=shape)
 
     def describe(self, tree: DepTree) -> dict[int, str]:
-        """Write the features that a tree has as text, by their columns."""
+        """Return the features of a tree as text, by column."""
         return {column: found.text for column, found in self.locate(tree).items()}
 
     def locate(self, tree: DepTree) -> dict[int, FeatureDescription]:
-        """Tell what the features that a tree has say and where, by their columns."""
+        """Return descriptions of the features of a tree, by column."""
         rows = _Rows([tree], [tree.heads[np.newaxis]], self.column_)
         found: dict[int, FeatureDescription] = {}
         for template in PARSED:
@@ -229,7 +228,7 @@ class TemplateFeatures(Model):
         return found
 
     def _find_columns(self, keys: Keys) -> tuple[Integers, Integers]:
-        """Return the columns of those keys that have one, and which keys these are."""
+        """Return the columns of the known keys, and the positions of these keys."""
         if not self.n_features:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         columns = np.searchsorted(self.keys_[:-1], keys)
@@ -238,9 +237,9 @@ class TemplateFeatures(Model):
 
 
 class _Telling(NamedTuple):
-    """Features that some candidates of a list have and others do not.
+    """Features that some but not all candidates of a list have.
 
-    `masks` has a bit for each candidate of the list, in as many rows of 64 as there must be.
+    `masks` has one bit for each candidate of the list, in rows of 64.
     """
 
     keys: Keys
@@ -249,10 +248,10 @@ class _Telling(NamedTuple):
 
 
 class _Rows:
-    """The words of all candidates of some lists, a row each, after a row for the root of the candidate.
+    """The words of all candidates of some lists as rows, each candidate preceded by a root row.
 
-    Row 0 stands for whatever is missing. Rows of the same word that look the same to all templates are worked
-    on once: a place is the number of such a set of rows.
+    Row 0 stands for missing words. Rows of the same word with equal attributes in all templates are merged: a
+    place is the number of such a group.
     """
 
     def __init__(self, trees: Sequence[DepTree], heads: Sequence[IntArray], column: str) -> None:
@@ -272,12 +271,12 @@ class _Rows:
 
     @property
     def n_candidates(self) -> int:
-        """How many candidates there are."""
+        """Number of candidates."""
         return len(self._list_of)
 
     @property
     def _n_most(self) -> int:
-        """How many candidates the longest list has."""
+        """Number of candidates of the longest list."""
         return int(self._n_in_list.max(initial=0))
 
     def make_keys(self, template: TreeTemplate) -> tuple[Keys, Integers]:
@@ -293,7 +292,7 @@ class _Rows:
         return keys, places
 
     def find_telling(self) -> _Telling:
-        """Find the features that not all candidates of a list have, each once a list."""
+        """Return the features that not all candidates of a list have, once per list."""
         made = [self.make_keys(template) for template in PARSED]
         keys, places = (np.concatenate(parts) for parts in zip(*made, strict=True))
         lists = self._list_of[self._candidate[self._row_of[places]]]
@@ -307,7 +306,7 @@ class _Rows:
         return _Telling(keys[chosen], lists[chosen], masks[:, telling])
 
     def expand(self, columns: Integers, lists: Integers, masks: Keys) -> tuple[Integers, Integers]:
-        """Return all pairs of a candidate and a column that it has, in order."""
+        """Return all pairs of a candidate and one of its columns, in order."""
         number, within = np.nonzero(unpack(masks, self._n_most))
         candidates = self._begin[lists[number]] + within
         n_columns = int(columns.max(initial=0)) + 1
@@ -315,7 +314,7 @@ class _Rows:
         return pairs // n_columns, pairs % n_columns
 
     def describe(self, template: TreeTemplate, place: int) -> str:
-        """Write the feature of a template at a place as text."""
+        """Return the feature of a template at a place as text."""
         row = self._row_of[place]
         names = ROLES if len(template.needed) > 1 else {"m": "word"}
         return ", ".join(
@@ -324,7 +323,7 @@ class _Rows:
         )
 
     def say(self, template: TreeTemplate, place: int) -> str:
-        """Write the feature of a template at a place in plain words."""
+        """Return the feature of a template at a place as an English phrase."""
         row = self._row_of[place]
         names = ROLES if len(template.needed) > 1 else {"m": "word"}
         return ", ".join(
@@ -342,13 +341,13 @@ class _Rows:
         return f"the {name} is {say_word({'special': 'the root'} if text == 'ROOT' else {attribute: text})}"
 
     def find_words(self, template: TreeTemplate, place: int) -> tuple[str, ...]:
-        """Return the words that the feature of a template at a place names, each once."""
+        """Return the words in the feature of a template at a place, without duplicates."""
         row = self._row_of[place]
         rows = [int(self._roles[role][row]) for role, attribute in template.atoms if attribute == "word"]
         return tuple(dict.fromkeys(self._string("word", each) for each in rows))
 
     def find_arcs(self, template: TreeTemplate, place: int) -> list[int]:
-        """Return the words, from 1, to which the arcs of a feature lead: its own, and those it tells of."""
+        """Return the words (from 1) that the arcs of a feature lead to."""
         row = int(self._row_of[place])
         rows = {row}
         for role, attribute in template.atoms:
@@ -382,7 +381,7 @@ class _Rows:
         return str(strings[self._token[row] - 2])
 
     def _modifiers(self, side: str, row: int) -> list[int]:
-        """List the modifiers of a row on one side, as they stand in the sentence."""
+        """Return the modifiers of a row on one side, in sentence order."""
         found = []
         modifier = int(self._outermost[side][row])
         while modifier != NO_WORD:
@@ -391,7 +390,7 @@ class _Rows:
         return sorted(found)
 
     def _lay_out(self, heads: Sequence[IntArray]) -> tuple[Integers, Integers, Integers]:
-        """Return the candidate, the token among those of all sentences, and the head of each row."""
+        """Return for each row its candidate, its token among all sentences, and its head."""
         sizes = np.array([len(tree) + 1 for tree in self._trees], dtype=np.int64)
         n_rows = sizes[self._list_of]
         root = 1 + np.cumsum(n_rows) - n_rows
@@ -422,7 +421,7 @@ class _Rows:
         return siblings, dict(zip(SIDES, (outermost[::2], outermost[1::2]), strict=True)), ranks
 
     def _find_roles(self) -> dict[str, Integers]:
-        """Return the row of each role, seen from each row."""
+        """Return, for each role, the row that fills it relative to each row."""
         rows = np.arange(len(self._heads))
         roles = {"m": rows}
         for above, below in ARCS:
@@ -436,7 +435,7 @@ class _Rows:
         return roles
 
     def _find_attributes(self) -> dict[str, Keys]:
-        """Return what templates can look at, of each row."""
+        """Return the attributes that templates can use, for each row."""
         rows = np.arange(len(self._heads))
         tag, word = self._hash_tokens(self._column), self._hash_tokens("words")
         sequences = self._hash_sequences(tag)
@@ -452,7 +451,7 @@ class _Rows:
         return {name: values.astype(np.uint64) for name, values in found.items()}
 
     def _hash_tokens(self, column: str) -> Keys:
-        """Return a key for a string of each row."""
+        """Return a hash of a string attribute of each row."""
         hashes = _Hashes()
         keys = [NO_WORD_KEY]
         for tree in self._trees:
@@ -461,7 +460,7 @@ class _Rows:
         return np.array(keys, dtype=np.uint64)[self._token]
 
     def _hash_sequences(self, tag: Keys) -> Keys:
-        """Return a key for the tags of each row and its siblings inwards."""
+        """Return a hash of the tags of each row and its siblings inwards."""
         keys = np.full(len(tag), NO_WORD_KEY, dtype=np.uint64)
         order = np.argsort(self._ranks, kind="stable")
         bounds = np.cumsum(np.bincount(self._ranks))
@@ -471,7 +470,7 @@ class _Rows:
         return keys
 
     def _find_places(self) -> tuple[Integers, Integers]:
-        """Return a row of each place, and the place of each row but the first."""
+        """Return one row of each place, and the place of each row but the first."""
         looks = self._token.astype(np.uint64)
         for role, attribute in ATOMS:
             looks = mix_arrays(looks, self._attributes[attribute][self._roles[role]])
@@ -479,7 +478,7 @@ class _Rows:
         return rows + 1, places
 
     def _make_masks(self, place_of_row: Integers) -> Keys:
-        """Tell which candidates of a list have each place."""
+        """Return a mask of the candidates that have each place."""
         candidate = self._candidate[1:]
         flags = np.zeros((len(self._row_of), self._n_most), dtype=np.bool_)
         flags[place_of_row, candidate - self._begin[self._list_of[candidate]]] = True
@@ -487,7 +486,7 @@ class _Rows:
 
 
 class _Hashes(dict[str, int]):
-    """The hashes of strings, each made once."""
+    """A cache of string hashes."""
 
     def __missing__(self, text: str) -> int:
         self[text] = hash_text(text)
@@ -495,7 +494,7 @@ class _Hashes(dict[str, int]):
 
 
 def _make_blocks(lists: CandidateLists, column: str) -> Iterator[_Rows]:
-    """Yield the rows of some lists at a time."""
+    """Yield blocks of lists as rows."""
     begin = n_rows = 0
     for end, heads in enumerate(lists.heads, start=1):
         n_rows += heads.shape[0] * (heads.shape[1] + 1)

@@ -1,4 +1,4 @@
-"""How a reranker learns, step by step: which lists, which features, and how much it may say in the end."""
+"""The training steps of a dependency reranker: candidate lists, features, and tuning."""
 
 import os
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ import numpy as np
 from treewright._typing import IntArray
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
+from treewright.data.documents import resolve_fold_by
 from treewright.metrics.calibration import reliability
 from treewright.mining.gradient import GradientMiner
 from treewright.mining.problem import list_problem
@@ -30,22 +31,22 @@ if TYPE_CHECKING:
 
 ListScorer: TypeAlias = "LinearScorer | KernelScorer | NetworkKernelScorer"
 TUNED = ("significance_level", "betas", "parser")
-"""Parameters on which the features of a reranker and their weights do not depend."""
+"""Parameters that do not affect the features and their weights."""
 DEGREES = {"subtree": 3, "polynomial": 2, "template": 1}
-"""Highest orders of features without a choice."""
+"""Default maximum order of features in each space."""
 HELD_OUT_SHARE = 0.1
-"""Of the lists, to find out how much the parser's score counts where there is no dev set."""
+"""Share of the lists that is held out for tuning if there is no dev set."""
 LARGE_BUDGET, BUDGET = 3_000_000_000, 300_000_000
-"""Conjunctions that are counted in one order at the most: of two features, of more."""
+"""Maximum number of counted conjunctions: of two features, of more."""
 REFINING = 10
-"""Passes over the lists between two rounds of mining, where there are several."""
+"""Passes over the lists between two mining rounds, if there are several rounds."""
 KERNEL_EPOCHS = 5
 KERNEL_DECAY = 0.001
-"""Of kernel perceptrons and their tree kernel: with more decay, a tree is like nothing but itself."""
+"""Defaults of kernel perceptrons; a larger decay makes each tree similar only to itself."""
 
 
 class LearntReranker(NamedTuple):
-    """All that a reranker learns; attributes as those of `DependencyReranker`."""
+    """The fitted attributes of a `DependencyReranker`."""
 
     parser: DependencyParser
     scorer: "ListScorer"
@@ -60,17 +61,18 @@ class LearntReranker(NamedTuple):
 
 @dataclass
 class RerankerTrainer:
-    """Trains rerankers of dependency trees.
+    """Trains dependency rerankers.
 
     Parameters
     ----------
     reranker : DependencyReranker
-        Its parameters are used; it is not changed.
+        Provides the parameters; it is not changed.
     steps : path, optional
-        The folder in which each step is kept.
+        Folder that stores each step.
     cache : path, optional
-        The folder of candidate lists.
+        Folder of candidate lists.
     client : distributed.Client, optional
+        Dask client to run on.
     """
 
     reranker: "DependencyReranker"
@@ -79,11 +81,11 @@ class RerankerTrainer:
     client: Client | None = None
 
     def train(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> LearntReranker:
-        """Return what is learnt from a treebank: the parser, unless it has learnt, then to rerank."""
+        """Train on a treebank: first the parser if necessary, then the reranker."""
         options, steps = self.reranker, self.steps
         parser = self._fitted_parser(trees, dev)
         lists = jackknife_lists(
-            parser,
+            parser.with_params(fold_by=resolve_fold_by(parser.fold_by, trees, dev)),
             trees,
             k=options.k,
             folds=min(options.folds, len(trees)),
@@ -95,15 +97,15 @@ class RerankerTrainer:
         gold = [parser.lifted(tree).heads for tree in trees]
         uas, oracle = lists.uas(gold)
         report(
-            f"lists of {len(lists)} sentences: UAS {uas:.2f} of the first trees, "
-            f"{oracle:.2f} of the best of up to {options.k}"
+            f"candidate lists of {len(lists)} sentences: UAS {uas:.2f} of the first trees, "
+            f"oracle UAS {oracle:.2f} with k = {options.k}"
         )
         training, tuning, tuning_gold = self._divide(parser, lists, gold, dev)
         if dev:
             dev_uas = tuning.uas(tuning_gold)[0]
             report(
-                f"lists of the dev set: UAS {dev_uas:.2f} of the first trees; "
-                f"those of the training sentences have {uas - dev_uas:+.2f}"
+                f"candidate lists of the dev set: UAS {dev_uas:.2f} of the first trees; "
+                f"difference of the training lists {uas - dev_uas:+.2f}"
             )
         chosen = {name: value for name, value in options.result_params().items() if name not in TUNED}
         identity = fingerprint(list(chosen.items()), trees, dev or [])
@@ -130,7 +132,7 @@ class RerankerTrainer:
         gold: Sequence[IntArray],
         dev: Sequence[DepTree] | None,
     ) -> tuple[TrainingLists, CandidateLists, list[IntArray]]:
-        """Return lists to learn from and lists to tune with, those of the dev set if there is one."""
+        """Return lists for training and lists for tuning; the latter from the dev set if there is one."""
         if dev:
             tuning = CandidateLists.from_structures(parser.structures(dev, self.reranker.k))
             return self._with_target(lists, gold), tuning, [parser.lifted(tree).heads for tree in dev]
@@ -154,7 +156,7 @@ class RerankerTrainer:
         report(f"the gold tree {what} {training.n_missing} of {len(lists)} lists")
         if self.reranker.learner == "kernel":
             degree = None if self.reranker.space == "subtree" else self._degree
-            # Imports scikit-learn, which takes longer than to parse a file without it.
+            # Importing scikit-learn takes longer than parsing a file without it.
             from treewright.rerank.kernelized import KernelScorer
 
             kernel_scorer = KernelScorer(
@@ -220,7 +222,7 @@ class RerankerTrainer:
     def _tune(
         self, learnt: LearntReranker, lists: CandidateLists, gold: Sequence[IntArray]
     ) -> LearntReranker:
-        """Find out on other sentences how much the reranker counts, if at all, and how probable trees are."""
+        """Tune the weight of the reranker and calibrate probabilities on held-out sentences."""
         trials = learnt.scorer.trials(lists)
         betas, random_state = self.reranker.betas, self.reranker.random_state
         found = tune(lists, gold, trials, betas=betas, random_state=random_state)
@@ -229,7 +231,7 @@ class RerankerTrainer:
         is_trusted = level is None or level == 1 or found.is_significant(level)
         learnt = learnt._replace(gain=found.gain, p_value=found.p_value, is_trusted=is_trusted)
         is_right = lists.n_right(gold) == np.repeat([len(each) for each in gold], np.diff(lists.indptr))
-        final = lists.scores  # of which the parser has found its own scale
+        final = lists.scores  # already calibrated by the parser
         if is_trusted:
             final = combine(lists, trials[found.number], found.beta)
             learnt = learnt._replace(beta=found.beta, scale=choose_scale(lists, final, is_right))
@@ -238,5 +240,5 @@ class RerankerTrainer:
         error = reliability(probabilities, is_right[best]).error
         report(f"tuning: {found}; calibration error of whole trees {error:.4f}")
         if not is_trusted:
-            report(f"the gain is not significant at {level:g}: trees are ranked as by the parser")
+            report(f"the gain is not significant at {level:g}: the parser's ranking is used")
         return learnt

@@ -1,4 +1,4 @@
-"""How much the parser's score counts beside the reranker's, whether that helps, how probable trees are."""
+"""Tuning the weight of the parser's score, testing the gain for significance, and calibration."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,23 +13,23 @@ from treewright.parsing.dependency.calibration import best_scale
 from treewright.rerank.candidates import CandidateLists
 
 BETAS = (0.0, *(2.0**power for power in range(-6, 13)))
-"""How much the parser's score counts, in terms of how far scores of candidates lie apart."""
+"""Candidate weights of the parser's score, relative to the spread of the scores."""
 
 
 class Tuning(NamedTuple):
-    """What is best for sentences to tune with, and whether it would have been for others.
+    """The best setting on the tuning sentences, and its cross-validated gain.
 
     Attributes
     ----------
     number : int
-        Which of several scores is the best, and
+        Index of the best trial.
     beta : float
-        what multiple of the parser's beside it.
+        Weight of the parser's score.
     parser_uas, uas : float
-        UAS of the parser, and with the best scores. The latter is too high, as it is the best of many.
+        UAS of the parser and of the best setting. The latter is optimistic, as the best of many.
     gain, p_value : float
-        What is gained over the parser if each half of the sentences is reranked by what is best for the other
-        half, and how likely it is, by the randomisation test, that chance does as much.
+        Gain in UAS over the parser if each half of the sentences is reranked with the best setting of the
+        other half, and its p-value by a randomisation test.
     """
 
     number: int
@@ -40,14 +40,14 @@ class Tuning(NamedTuple):
     p_value: float
 
     def is_significant(self, level: float) -> bool:
-        """Tell whether there is a gain that chance reaches no more often than `level` says."""
+        """Return whether the gain is positive and statistically significant at this level."""
         return self.gain > 0 and self.p_value <= level
 
     def __str__(self) -> str:
         return (
             f"UAS {self.parser_uas:.2f} by the parser, {self.uas:.2f} reranked with beta {self.beta:.3g} "
-            f"({self.uas - self.parser_uas:+.2f}); {self.gain:+.2f} (p = {self.p_value:.4f}) with each half "
-            "reranked by what is best for the other"
+            f"({self.uas - self.parser_uas:+.2f}); cross-validated gain {self.gain:+.2f} "
+            f"(p = {self.p_value:.4f})"
         )
 
 
@@ -59,18 +59,20 @@ def tune(
     betas: Sequence[float] = (),
     random_state: int = 0,
 ) -> Tuning:
-    """Find which of several scores, and what multiple of the parser's beside it, finds the best trees.
+    """Return the best of several scores, and the best weight of the parser's score to go with it.
 
     Parameters
     ----------
     lists : CandidateLists
+        Candidate lists of the tuning sentences.
     gold : sequence of ndarray of int
-        The right heads of each sentence.
+        Gold heads of each sentence.
     trials : sequence of ndarray of float, (n_candidates, n_votes)
+        Scores to choose from.
     betas : sequence of float
-        Multiples to try; without any, those that fit how far both scores lie apart.
+        Weights to try; by default adapted to the spread of both scores.
     random_state : int
-        Of the randomisation test.
+        Seed of the randomisation test.
     """
     choices, best = _try_betas(lists, trials, betas)
     n_right = lists.n_right(gold)[best]
@@ -89,11 +91,11 @@ def tune(
 def _try_betas(
     lists: CandidateLists, trials: Sequence[FloatArray], betas: Sequence[float]
 ) -> tuple[list[tuple[int, float]], Integers]:
-    """Return all choices of scores and betas, and the best tree of each list by each of them."""
+    """Return all settings of trial and beta, and the best tree of each list under each setting."""
     choices, best = [], []
     for number, votes in enumerate(trials):
         unit = _scatter(votes.mean(axis=1), lists) / max(_scatter(lists.scores, lists), 1e-12)
-        # Among equals the first is chosen, and there the parser counts more.
+        # Ties go to the first, so larger weights of the parser come first.
         for beta in sorted(betas or [factor * (unit or 1.0) for factor in BETAS], reverse=True):
             choices.append((number, beta))
             best.append(lists.best(combine(lists, votes, beta)))
@@ -101,12 +103,12 @@ def _try_betas(
 
 
 def _best_choice(n_right: Integers) -> int:
-    """Return the choice with the most right heads, of those in lists (columns) by choices (rows)."""
+    """Return the setting (row) with the most correct heads over all lists (columns)."""
     return int(n_right.sum(axis=1).argmax())
 
 
 def _choose_across(n_right: Integers) -> Integers:
-    """Return for each list what is best for the other half of them; halves, as texts are of one piece."""
+    """Return for each list the best setting of the other half; halves are contiguous, as documents are."""
     half = n_right.shape[1] // 2
     choices = np.empty(n_right.shape[1], dtype=np.int64)
     choices[:half], choices[half:] = _best_choice(n_right[:, half:]), _best_choice(n_right[:, :half])
@@ -114,7 +116,7 @@ def _choose_across(n_right: Integers) -> Integers:
 
 
 def choose_scale(lists: CandidateLists, final: FloatArray, is_right: npt.NDArray[np.bool_]) -> float:
-    """Return the scale of final scores under which the right trees are most probable in their lists."""
+    """Return the scale of the final scores that maximises the likelihood of the right trees."""
     right = np.flatnonzero(is_right)
 
     def loss(scale: float) -> float:
@@ -125,10 +127,10 @@ def choose_scale(lists: CandidateLists, final: FloatArray, is_right: npt.NDArray
 
 
 def combine(lists: CandidateLists, votes: FloatArray, beta: float) -> FloatArray:
-    """Return the final scores of candidates: beta times that of the parser, and that of the reranker.
+    """Return the final scores of candidates: beta times the parser's score plus the reranker's score.
 
-    Of several rerankers each votes for the best tree of a list by its own final scores; the tree with most
-    votes wins, and among equals the one with the highest mean score.
+    With several rerankers, each votes for the best tree of a list by its own final scores. The tree with the
+    most votes wins; the highest mean score breaks ties.
     """
     finals = votes + beta * lists.scores[:, np.newaxis]
     mean: FloatArray = finals.mean(axis=1)
@@ -137,7 +139,7 @@ def combine(lists: CandidateLists, votes: FloatArray, beta: float) -> FloatArray
     counts = np.zeros(len(finals))
     for final in finals.T:
         counts[lists.best(final)] += 1
-    # Less than a vote between the highest and the lowest mean of a list.
+    # The mean scores break ties: they add less than one vote.
     low = np.repeat(np.minimum.reduceat(mean, lists.indptr[:-1]), np.diff(lists.indptr))
     high = np.repeat(np.maximum.reduceat(mean, lists.indptr[:-1]), np.diff(lists.indptr))
     ranked: FloatArray = counts + (mean - low) / (2 * np.maximum(high - low, 1e-12))
@@ -145,7 +147,7 @@ def combine(lists: CandidateLists, votes: FloatArray, beta: float) -> FloatArray
 
 
 def divide_mass(lists: CandidateLists, final: FloatArray) -> FloatArray:
-    """Return how probable candidates are: the parser tells it of the list, final scores divide it."""
+    """Return candidate probabilities: the parser's total for the list, divided by the final scores."""
     mass = np.add.reduceat(lists.probabilities, lists.indptr[:-1])
     total = np.repeat(np.minimum(mass, 1.0), np.diff(lists.indptr))
     probabilities: FloatArray = np.exp(lists.log_softmax(final)) * total
@@ -155,9 +157,9 @@ def divide_mass(lists: CandidateLists, final: FloatArray) -> FloatArray:
 def append_rest(
     lists: CandidateLists, short: CandidateLists, reranked: FloatArray, beta: float
 ) -> FloatArray:
-    """Return final scores where only the first candidates of each list, those in `short`, have been reranked.
+    """Return final scores if only the first candidates of each list, those in `short`, are reranked.
 
-    All others come after them, in the order of the parser.
+    All others follow in the order of the parser.
     """
     final = beta * lists.scores
     for (begin, end), (first, last) in zip(lists.spans(), short.spans(), strict=True):
@@ -169,7 +171,7 @@ def append_rest(
 
 
 def _scatter(scores: FloatArray, lists: CandidateLists) -> float:
-    """Return how far the scores of one list lie from their mean."""
+    """Return the standard deviation of the scores within lists."""
     sizes = np.diff(lists.indptr)
     means = np.add.reduceat(scores, lists.indptr[:-1]) / sizes
     return float(np.sqrt(np.mean((scores - np.repeat(means, sizes)) ** 2)))

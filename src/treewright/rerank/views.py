@@ -1,4 +1,4 @@
-"""What candidates of any kind are to a learner of rankings: rows of features, or values of a kernel."""
+"""Conversion of candidates of any kind into the input of rankers: feature rows or kernel values."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -23,64 +23,66 @@ from treewright.kernels.examples import (
 )
 from treewright.kernels.inputs import as_matrix
 from treewright.kernels.support import multiply
+from treewright.learn.lists import LinearRanker
+from treewright.learn.softmax import SoftmaxRanker
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import KernelVotedPerceptron, UpdateHistory, VotedPerceptron
 from treewright.model import PARAMS, Array, Model, Record, State, Value, expect, is_within, saved
 from treewright.progress import track
 
-Ranker = VotedPerceptron | KernelVotedPerceptron | StructuredSVM
+Ranker = VotedPerceptron | KernelVotedPerceptron | StructuredSVM | SoftmaxRanker
 
 
 class View(Model, ABC):
-    """A way to see lists of candidates.
+    """Converts candidate lists into the input of a ranker.
 
-    What it has to know of the kernel it is told by `attach`, since the reranker keeps it.
+    The reranker owns the kernel and passes it to `attach`.
     """
 
     has_features = True
-    """Whether learners see features, or a kernel's values only."""
+    """Whether learners get features; otherwise they only get kernel values."""
 
     def attach(self, kernel: Kernel | None, cache_memory: int) -> Self:
-        """Say through which kernel candidates are seen, and how many MiB of features may be kept."""
+        """Set the kernel and the cache size for features in bytes."""
         self._kernel: Any = kernel
         self._cache_memory = cache_memory
         return self
 
     def count(self, candidates: Any) -> int:  # noqa: ANN401
-        """Return how many candidates a list has."""
+        """Return the number of candidates of a list."""
         return count_examples(check_examples(candidates))
 
     def base_scores(self, lists: Sequence[Any]) -> FloatArray | None:
-        """Return the scores that lists bring with them, if they do."""
+        """Return the scores that come with the lists, or None."""
         return None
 
     @abstractmethod
     def learn(self, lists: Sequence[Any], indptr: Integers) -> Any:  # noqa: ANN401
-        """Return training lists, which begin and end at `indptr`, as the learner takes them."""
+        """Return training lists, bounded by `indptr`, in the input format of the learner."""
 
     @abstractmethod
     def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
-        """Return what a learner says of other lists."""
+        """Return the learner's scores of other lists."""
 
     def keep(self, ranker: Any) -> None:  # noqa: ANN401
-        """Forget what a learner will not need."""
+        """Drop what the trained learner does not need."""
 
 
 class VectorView(View):
-    """Candidates with features of their own: vectors, or mappings from names to numbers.
+    """Candidates with explicit features: vectors, or mappings from names to numbers.
 
     Attributes
     ----------
     names_ : list of str or None
-        Of the features, where candidates are mappings.
+        Feature names, if candidates are mappings.
     n_columns_ : int or None
-        How many features there are, where candidates are vectors.
+        Number of features, if candidates are vectors.
     """
 
     fields = saved(names_=Value(), n_columns_=Value(NonNegativeInt | None))
 
     def learn(self, lists: Sequence[Any], indptr: Integers) -> Any:  # noqa: ANN401
-        """Return the candidates as the learner takes them."""
+        """Return the candidates in the input format of the learner."""
         self.names_: list[str] | None = None
         self.n_columns_: int | None = None
         if _are_mappings(lists):
@@ -94,7 +96,7 @@ class VectorView(View):
         return rows
 
     def restore(self) -> None:
-        """Make what numbers the names."""
+        """Rebuild the vectorizer of feature names."""
         self._vectorizer: DictVectorizer | None = None
         if self.names_ is not None:
             self._vectorizer = DictVectorizer()
@@ -102,7 +104,7 @@ class VectorView(View):
             self._vectorizer.vocabulary_ = {name: place for place, name in enumerate(self.names_)}
 
     def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
-        """Return what a learner says of other lists."""
+        """Return the learner's scores of other lists."""
         return np.asarray(ranker.kernel_scores(self._stack(lists)))
 
     def _stack(self, lists: Sequence[Any]) -> Any:  # noqa: ANN401
@@ -125,13 +127,13 @@ class VectorView(View):
 
 
 class DerivedView(View):
-    """Candidates of a probability model, whose features are made when a list is looked at."""
+    """Candidates of a probability model, whose features are computed on demand."""
 
     def count(self, candidates: Any) -> int:  # noqa: ANN401
-        """Return how many candidates a list has."""
+        """Return the number of candidates of a list."""
         if not isinstance(candidates, DecisionList | GradientList):
             found = type(candidates).__name__
-            raise InputError(f"a list is {found}; expected a DecisionList or a GradientList")
+            raise InputError(f"a list is of type {found}; expected a DecisionList or a GradientList")
         return candidates.n_candidates
 
     def base_scores(self, lists: Sequence[Any]) -> FloatArray:
@@ -139,17 +141,17 @@ class DerivedView(View):
         return np.asarray(self._kernel.score_scale * self._kernel.scores(lists))
 
     def learn(self, lists: Sequence[Any], indptr: Integers) -> Any:  # noqa: ANN401
-        """Return the candidates as the learner takes them."""
+        """Return the candidates in the input format of the learner."""
         return _LazyRows(self._kernel, lists, indptr, self._cache_memory)
 
     def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
-        """Return what a learner says of other lists."""
+        """Return the learner's scores of other lists."""
         seen = track(lists, "tracing candidates", total=len(lists), unit="lists")
         return np.concatenate([ranker.kernel_scores(self._kernel.features([each])) for each in seen])
 
 
 class _LazyRows:
-    """The features of lists, made when they are asked for, and kept while there is room."""
+    """Features of lists, computed on demand and cached while there is room."""
 
     def __init__(
         self,
@@ -179,29 +181,29 @@ class _LazyRows:
 
 
 class KernelView(View):
-    """Candidates of whatever kind a kernel compares.
+    """Candidates of any kind that a kernel compares.
 
     Attributes
     ----------
     examples_ : list, array or csr_matrix
-        The candidates of the training lists; in the end those of the learner's updates alone.
+        The candidates of the training lists; after training only the support.
     """
 
     fields = saved(examples_=EXAMPLES)
     has_features = False
 
     def learn(self, lists: Sequence[Any], indptr: Integers) -> Any:  # noqa: ANN401
-        """Return the candidates as the learner takes them."""
+        """Return the candidates in the input format of the learner."""
         self.examples_: Any = _join(lists)
         return self._kernel.pack(self.examples_)
 
     def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
-        """Return what a learner says of other lists."""
+        """Return the learner's scores of other lists."""
         examples = _join(lists)
         n_support = len(ranker.support_)
         if not n_support:
             return np.asarray(ranker.kernel_scores(np.zeros((len(examples), 0))))
-        # All examples of the training lists are there until one learner's support is kept.
+        # Until `keep` is called, all training examples are stored.
         is_kept = count_examples(self.examples_) == n_support
         support = self.examples_ if is_kept else take_examples(self.examples_, ranker.support_)
         packed = self._kernel.pack(support)
@@ -210,27 +212,27 @@ class KernelView(View):
         return multiply(packed, examples, ranker.coef_[:, np.newaxis], n_jobs=1)[:, 0]
 
     def keep(self, ranker: Any) -> None:  # noqa: ANN401
-        """Forget all candidates but those of the updates."""
+        """Keep only the support candidates."""
         self.examples_ = take_examples(self.examples_, ranker.support_)
 
 
 def make_view(kernel: Kernel | None, *, cache_memory: int) -> View:
-    """Return how candidates are seen through a kernel, or without one; features take `cache_memory` bytes."""
+    """Return the view for a kernel, or for feature vectors; features are cached in `cache_memory` bytes."""
     return view_class(kernel)().attach(kernel, cache_memory)
 
 
 def view_class(kernel: Kernel | None) -> type[View]:
-    """Return what sees candidates through a kernel, or without one."""
+    """Return the view class for a kernel, or for feature vectors."""
     if kernel is None:
         return VectorView
     return DerivedView if isinstance(kernel, DerivedKernel) else KernelView
 
 
 class RankerField:
-    """A learner of rankings as a field of a model."""
+    """A ranker as a field of a model."""
 
     kinds: ClassVar = {
-        kind.__name__: kind for kind in (VotedPerceptron, KernelVotedPerceptron, StructuredSVM)
+        kind.__name__: kind for kind in (VotedPerceptron, KernelVotedPerceptron, StructuredSVM, SoftmaxRanker)
     }
     updates: ClassVar = Record(
         UpdateHistory,
@@ -242,9 +244,9 @@ class RankerField:
     rows: ClassVar = EXAMPLES
 
     def put(self, state: State, name: str, value: Ranker) -> None:
-        """Add the learner."""
+        """Add the ranker to a saved state."""
         own = State(type(value).__name__, {PARAMS: _params(value)}, {"coef": value.coef_})
-        if not isinstance(value, StructuredSVM):
+        if not isinstance(value, LinearRanker):
             own.values["n_updates"] = value.n_updates_
             own.arrays["support"] = value.support_
             self.updates.put(own, "updates", value.updates_)
@@ -253,11 +255,11 @@ class RankerField:
         state.parts[name] = own
 
     def take(self, state: State, name: str) -> Ranker:
-        """Remove and return the learner."""
+        """Remove and return the ranker from a saved state."""
         own = state.parts.pop(name)
         ranker: Ranker = self.kinds[own.kind](**own.values[PARAMS])
         ranker.coef_ = Array("f").take(own, "coef")
-        if not isinstance(ranker, StructuredSVM):
+        if not isinstance(ranker, LinearRanker):
             ranker.n_updates_ = list(own.values["n_updates"])
             ranker.support_ = Array("i", low=0).take(own, "support")
             ranker.updates_ = self.updates.take(own, "updates")
@@ -272,8 +274,8 @@ class RankerField:
     @staticmethod
     def _check_updates(ranker: VotedPerceptron | KernelVotedPerceptron) -> None:
         (right, wrong, amounts, lives), n_support = ranker.updates_, len(ranker.support_)
-        expect(is_within(right, n_support) and is_within(wrong, n_support), "updates by the support")
-        expect(len(right) == len(wrong) == len(amounts) == len(lives) - 1, "all columns of all updates")
+        expect(is_within(right, n_support) and is_within(wrong, n_support), "updates within the support")
+        expect(len(right) == len(wrong) == len(amounts) == len(lives) - 1, "update arrays of equal length")
         if isinstance(ranker, KernelVotedPerceptron):
             expect(len(ranker.coef_) == n_support, "a coefficient for each candidate of the support")
 
@@ -287,7 +289,7 @@ def _join(lists: Sequence[Any]) -> list[Any]:
 
 
 def _is_open(candidates: Any) -> bool:  # noqa: ANN401
-    """Tell vectors that do not say how many columns there are."""
+    """Return whether all candidates are sparse vectors without a number of columns."""
     return not issparse(candidates) and all(isinstance(each, SparseVector) for each in candidates)
 
 
@@ -300,5 +302,5 @@ def _check_mappings(candidates: Any) -> Any:  # noqa: ANN401
     for place, each in enumerate(candidates):
         if not isinstance(each, Mapping) or not all(isinstance(name, str) for name in each):
             found = f"candidate {place} is {type(each).__name__}"
-            raise InputError(f"{found}; expected a mapping from names of features to numbers")
+            raise InputError(f"{found}; expected a mapping from feature names to numbers")
     return candidates

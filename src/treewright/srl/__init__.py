@@ -1,1 +1,1 @@
-"""Semantic roles: who does what to whom, found and named by tree kernels."""
+"""Semantic role labeling with linear models and tree kernels."""

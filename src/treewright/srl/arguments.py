@@ -1,8 +1,9 @@
 """Predicates and their arguments in constituency trees.
 
-A. Moschitti (2004), A study on convolution kernels for shallow semantic parsing: the smallest subtree that
-holds a predicate and an argument, without what is on neither way, tells the role of the argument. Candidates
-for arguments are found as N. Xue and M. Palmer (2004), Calibrating features for semantic role labeling, do.
+A. Moschitti (2004), A study on convolution kernels for shallow semantic parsing, classifies the role of an
+argument by the smallest subtree that contains the predicate and the argument, pruned to the path between
+them. Candidate arguments are found by the algorithm of N. Xue and M. Palmer (2004), Calibrating features for
+semantic role labeling.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,25 +23,37 @@ ADJUNCT = "ARGM"
 VERB = "VB"
 CONJUNCTIONS = ("CC", "CONJP")
 MARK = "-ARG"
-"""Put behind the label of the argument's node."""
+"""Suffix that marks the label of the argument node."""
 HEAD_RULES = "collins"
 
 
 class Argument(NamedTuple):
-    """A constituent that is, or may be, an argument of a predicate.
+    """A constituent that is an argument of a predicate, or a candidate for one.
 
     Attributes
     ----------
     tree : ConstTree
-        Of the whole sentence.
+        The constituency tree of the whole sentence.
     predicate : int
         Position of the predicate among the words, from 0.
     node : int
         Position of the constituent among the nodes of the tree in post-order.
     label : str or None
-        Its role, if that is known.
+        Semantic role, or None if it is unknown.
     lemma : str
-        Of the predicate; without it, its word in lower case stands for it.
+        Lemma of the predicate; if empty, its lower-cased word is used.
+
+    See Also
+    --------
+    find_arguments : Extracts the arguments of a treebank with PropBank annotation.
+    RoleClassifier : Classifies the roles of arguments.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> tree = tw.ConstTree.parse("(S (NP (NNP Mary)) (VP (VBD slept)))")
+    >>> tw.Argument(tree, predicate=1, node=2, label="ARG0").label
+    'ARG0'
     """
 
     tree: ConstTree
@@ -51,13 +64,25 @@ class Argument(NamedTuple):
 
 
 class FoundArguments(NamedTuple):
-    """Arguments of sentences.
+    """The arguments of a treebank that match constituents, and the number of those that do not.
 
     Attributes
     ----------
     arguments : list of Argument
+        Arguments that are constituents.
     n_unmatched : int
-        Arguments over words that no constituent has for itself; they are left out.
+        Number of arguments whose words are not exactly one constituent; they are left out.
+
+    See Also
+    --------
+    find_arguments : Returns this tuple.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> bank = tw.make_treebank(10, random_state=0)
+    >>> tw.find_arguments(bank.constituents, bank.propositions).matched > 90
+    True
     """
 
     arguments: list[Argument]
@@ -65,15 +90,15 @@ class FoundArguments(NamedTuple):
 
     @property
     def matched(self) -> float:
-        """The percentage of arguments that have a constituent."""
+        """Percentage of the arguments that match a constituent."""
         n_all = len(self.arguments) + self.n_unmatched
         return 100 * len(self.arguments) / n_all if n_all else 100.0
 
 
 class Shape(NamedTuple):
-    """What is asked of a tree again and again, for its nodes in post-order.
+    """Precomputed structure of a tree, for its nodes in post-order.
 
-    `starts` and `ends` are in words, `heads` the word that is the head of each node, `leaves` the node of
+    `starts` and `ends` are word positions, `heads` is the head word of each node, `leaves` the leaf node of
     each word.
     """
 
@@ -85,26 +110,26 @@ class Shape(NamedTuple):
     heads: list[int]
     leaves: list[int]
 
-    def ways_up(self, node: int) -> list[int]:
-        """Return a node and all above it, up to the root."""
+    def path_to_root(self, node: int) -> list[int]:
+        """Return a node and all its ancestors, up to the root."""
         found = [node]
         while self.parents[found[-1]] >= 0:
             found.append(self.parents[found[-1]])
         return found
 
-    def above_word(self, word: int) -> int:
-        """Return the node of the tag of a word."""
+    def preterminal(self, word: int) -> int:
+        """Return the preterminal node of a word."""
         parent = self.parents[self.leaves[word]]
         return parent if parent >= 0 else self.leaves[word]
 
-    def meeting(self, node: int, other: int) -> int:
-        """Return the lowest node that two have above them."""
-        above = set(self.ways_up(node))
-        return next(each for each in self.ways_up(other) if each in above)
+    def lowest_common_ancestor(self, node: int, other: int) -> int:
+        """Return the lowest common ancestor of two nodes."""
+        above = set(self.path_to_root(node))
+        return next(each for each in self.path_to_root(other) if each in above)
 
 
 def shape_of(tree: ConstTree) -> Shape:
-    """Return what is asked of a tree."""
+    """Compute the structure of a tree."""
     sizes = tree.sizes
     before = np.concatenate([[0], np.cumsum(sizes == 1)])
     nodes = np.arange(len(sizes))
@@ -120,7 +145,7 @@ def shape_of(tree: ConstTree) -> Shape:
 
 
 def iter_shapes(arguments: Iterable[Argument]) -> Iterator[tuple[Argument, Shape]]:
-    """Yield arguments with the shapes of their trees, made once where several of one tree follow."""
+    """Yield arguments with the shapes of their trees; consecutive arguments of one tree share the shape."""
     tree, shape = None, None
     for argument in arguments:
         if shape is None or argument.tree is not tree:
@@ -136,20 +161,39 @@ def find_arguments(
     verbal: bool = True,
     parts: bool = False,
 ) -> FoundArguments:
-    """Return the arguments of all predicates, with their roles.
+    """Extract the arguments of all predicates, with their roles, from trees with PropBank annotation.
 
-    Of several constituents over the same words the highest is taken. Predicates themselves are left out.
+    If several constituents have the same words, the highest one is taken. Predicates themselves are left out.
 
     Parameters
     ----------
     trees : iterable of ConstTree
+        Constituency trees of the sentences.
     sentences : iterable of PropSentence
-        Of the same words.
+        PropBank annotation of the same sentences.
     verbal : bool
-        Take only predicates that are verbs by their tags.
+        Use only predicates with a verb tag.
     parts : bool
-        Take also what goes on after a gap (``C-ARG1``), what refers to another (``R-ARG1``), and what a
-        predicate has beside its word, as particles (``C-V``).
+        Also extract continuations (``C-ARG1``), references (``R-ARG1``) and the other parts of a predicate,
+        such as particles (``C-V``).
+
+    Returns
+    -------
+    FoundArguments
+        The arguments, and the number of those without a constituent.
+
+    See Also
+    --------
+    RoleClassifier : Classifies the roles of arguments.
+    RoleLabeler : Finds predicates and arguments and labels their roles.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> bank = tw.make_treebank(10, random_state=0)
+    >>> found = tw.find_arguments(bank.constituents, bank.propositions)
+    >>> found.arguments[0].lemma, found.arguments[0].label
+    ('swear', 'ARG0')
     """
     found = []
     n_unmatched = 0
@@ -167,12 +211,12 @@ def find_arguments(
 
 
 def is_verbal(sentence: PropSentence, proposition: Proposition) -> bool:
-    """Tell whether a predicate is a verb by its tag."""
+    """Return whether a predicate has a verb tag."""
     return sentence.tags[proposition.predicate].startswith(VERB)
 
 
 def keep_verbal(sentences: Iterable[PropSentence]) -> list[PropSentence]:
-    """Return sentences with only those propositions whose predicates are verbs by their tags."""
+    """Return the sentences with only the propositions of verbal predicates."""
     return [
         sentence._replace(propositions=[one for one in sentence.propositions if is_verbal(sentence, one)])
         for sentence in sentences
@@ -180,7 +224,7 @@ def keep_verbal(sentences: Iterable[PropSentence]) -> list[PropSentence]:
 
 
 def list_roles(proposition: Proposition, *, parts: bool = False) -> list[Span]:
-    """Return the arguments of a predicate; see `find_arguments`."""
+    """Return the argument spans of a predicate; see `find_arguments`."""
     roles = []
     for label, start, end in proposition.arguments:
         if is_argument(label):
@@ -194,34 +238,34 @@ def list_roles(proposition: Proposition, *, parts: bool = False) -> list[Span]:
 
 
 def is_argument(label: str) -> bool:
-    """Tell whether a label of a column is a role of its own."""
+    """Return whether a label is a role of its own: not the predicate, a continuation or a reference."""
     return label != PREDICATE and not label.startswith((CONTINUED, REFERRING))
 
 
 def cut_discourse(label: str) -> str:
-    """Return a role without what is said behind it, but for the kind of adjunct: ``ARG1-DSP`` is ``ARG1``."""
+    """Return a role without its suffix, except for adjuncts: ``ARG1-DSP`` becomes ``ARG1``."""
     return label if label.startswith(ADJUNCT) else label.partition("-")[0]
 
 
 def merge_adjuncts(label: str) -> str:
-    """Return a role; all adjuncts have the same."""
+    """Return a role, with one common role for all adjuncts."""
     return ADJUNCT if label.startswith(ADJUNCT) else label
 
 
 def pair_sentences(
     trees: Iterable[ConstTree], sentences: Iterable[PropSentence]
 ) -> Iterator[tuple[ConstTree, PropSentence]]:
-    """Yield trees with their sentences, of which there must be as many, with as many words each."""
+    """Yield trees with their PropBank sentences; check that both have the same words."""
     trees, sentences = list(trees), list(sentences)
     if len(trees) != len(sentences):
         raise InputError(
-            f"there are {len(trees)} trees and {len(sentences)} sentences with roles; expected as many"
+            f"{len(trees)} trees but {len(sentences)} sentences with roles; expected equal numbers"
         )
     for number, (tree, sentence) in enumerate(zip(trees, sentences, strict=True), 1):
         for one, kind in ((tree, ConstTree), (sentence, PropSentence)):
             if not isinstance(one, kind):
-                found = f"{type(one).__name__} where a {kind.__name__} is expected"
-                raise InputError(f"sentence {number} has a {found}; expected trees, and sentences with roles")
+                found = f"sentence {number} is a {type(one).__name__}"
+                raise InputError(f"{found}; expected a {kind.__name__}")
         check_words(tree, sentence, f"tree {number}", "its sentence with roles")
         n_words = len(sentence.words)
         for proposition in sentence.propositions:
@@ -232,7 +276,7 @@ def pair_sentences(
 
 
 def check_words(tree: ConstTree, sentence: PropSentence, name: str, other: str) -> None:
-    """Check that a tree and a sentence have the same words, brackets in whatever notation."""
+    """Check that a tree and a sentence have the same words, in any notation of brackets."""
     words = tree.words()
     if len(words) != len(sentence.words):
         found = f"{name} has {len(words)} words, {other} {len(sentence.words)}"
@@ -244,8 +288,8 @@ def check_words(tree: ConstTree, sentence: PropSentence, name: str, other: str) 
 
 
 def node_places(shape: Shape) -> dict[tuple[int, int], int]:
-    """Return the highest node, words not counted, over each stretch of words that has one."""
-    # Nodes stand after those below them.
+    """Return the highest non-leaf node over each word span that is a constituent."""
+    # In post-order, parents come after their children.
     return {
         (shape.starts[node], shape.ends[node]): node
         for node, children in enumerate(shape.children)
@@ -254,15 +298,15 @@ def node_places(shape: Shape) -> dict[tuple[int, int], int]:
 
 
 def find_candidates(shape: Shape, predicate: int) -> list[int]:
-    """Return the nodes that may be arguments of a predicate, from left to right.
+    """Return the candidate arguments of a predicate, from left to right.
 
-    These are the sisters of the predicate and of all that is above it, but for those that it is coordinated
-    with; the children of such sisters that are prepositional phrases; and the nouns that head the noun
-    phrases behind the predicate, which may be what is done if the predicate is a light verb.
+    These are the sisters of the predicate and of its ancestors, except conjuncts; the children of
+    prepositional phrases among these sisters; and the head nouns of the noun phrases after the predicate,
+    which may carry the meaning if the predicate is a light verb.
     """
-    verb = shape.above_word(predicate)
+    verb = shape.preterminal(predicate)
     found = [noun for sister in _sisters(shape, verb) for noun in _light_object(shape, sister, predicate)]
-    for node in shape.ways_up(verb)[:-1]:
+    for node in shape.path_to_root(verb)[:-1]:
         for sister in _sisters(shape, node):
             found.append(sister)
             if shape.labels[sister] == "PP":
@@ -272,47 +316,68 @@ def find_candidates(shape: Shape, predicate: int) -> list[int]:
 
 
 def _sisters(shape: Shape, node: int) -> list[int]:
-    """Return the sisters of a node, without those that it is coordinated with and the conjunctions."""
+    """Return the sisters of a node, without its conjuncts and the conjunctions."""
     sisters = shape.children[shape.parents[node]] if shape.parents[node] >= 0 else []
-    # A conjunction in front of all others joins the sentence to the one before.
+    # A conjunction in first position joins the sentence to the previous one.
     is_joined = any(shape.labels[sister] in CONJUNCTIONS for sister in sisters[1:])
     alike = (_kind(shape.labels[node]), *CONJUNCTIONS) if is_joined else ()
     return [sister for sister in sisters if sister != node and _kind(shape.labels[sister]) not in alike]
 
 
 def _kind(label: str) -> str:
-    """Return a label, the same for the tags of all verbs."""
+    """Return a label, with one common label for all verb tags."""
     return VERB if label.startswith(VERB) else label
 
 
 def _light_object(shape: Shape, node: int, predicate: int) -> list[int]:
-    """Return the node of the tag of the head noun, if this is a noun phrase of several parts behind."""
+    """Return the preterminal of the head noun if this is a complex noun phrase after the predicate."""
     if shape.labels[node] != "NP" or len(shape.children[node]) == 1 or shape.starts[node] <= predicate:
         return []
-    return [shape.above_word(shape.heads[node])]
+    return [shape.preterminal(shape.heads[node])]
 
 
 def argument_trees(arguments: Iterable[Argument]) -> list[ConstTree]:
-    """Return the trees of predicates and arguments; see `argument_tree`."""
+    """Return the predicate-argument trees of arguments; see `argument_tree`."""
     return [_enclose(argument, shape) for argument, shape in iter_shapes(arguments)]
 
 
 def argument_tree(argument: Argument) -> ConstTree:
-    """Return the tree of a predicate and an argument (Moschitti's PAF).
+    """Return the subtree that contains a predicate and its argument (the PAF of Moschitti 2004).
 
-    It has all that is under the argument, whose node is marked, the tag and the lemma of the predicate, and
-    what is on the way between both.
+    It contains the marked argument with everything below it, the tag and lemma of the predicate, and the path
+    between the two.
+
+    Parameters
+    ----------
+    argument : Argument
+        The argument and its sentence.
+
+    Returns
+    -------
+    ConstTree
+        The predicate-argument tree.
+
+    See Also
+    --------
+    RoleClassifier : Classifies roles with tree kernels over these trees.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> tree = tw.ConstTree.parse("(S (NP (NNP Mary)) (VP (VBD slept) (ADVP (RB well))))")
+    >>> print(tw.argument_tree(tw.Argument(tree, predicate=1, node=2)))
+    (S (NP-ARG (NNP Mary)) (VP (VBD slept)))
     """
     return argument_trees([argument])[0]
 
 
 def _enclose(argument: Argument, shape: Shape) -> ConstTree:
     tree, predicate, node, _, lemma = argument
-    verb = shape.above_word(predicate)
-    top = shape.meeting(node, verb)
+    verb = shape.preterminal(predicate)
+    top = shape.lowest_common_ancestor(node, verb)
     is_kept = np.zeros(len(shape.labels), dtype=np.bool_)
     for end in (node, verb):
-        way = shape.ways_up(end)
+        way = shape.path_to_root(end)
         is_kept[way[: way.index(top) + 1]] = True
     is_kept[shape.leaves[predicate]] = True
     is_kept[node - int(tree.sizes[node]) + 1 : node + 1] = True
@@ -324,7 +389,7 @@ def _enclose(argument: Argument, shape: Shape) -> ConstTree:
 
 
 def _cut(labels: list[str], sizes: npt.NDArray[np.int32], is_kept: npt.NDArray[np.bool_]) -> ConstTree:
-    """Return the nodes of a tree that are kept."""
+    """Return the tree of the kept nodes."""
     before = np.concatenate([[0], np.cumsum(is_kept)])
     nodes = np.flatnonzero(is_kept)
     return ConstTree.from_arrays(

@@ -1,7 +1,6 @@
-"""Features as numbers, for decisions about many words or constituents.
+"""Hashed features, for decisions about many words or constituents.
 
-What is asked for and its value are hashed together to 32 bits, so that no names need be kept; features that
-are seen too seldom are dropped.
+Each feature name and value is hashed to 32 bits, so that no names are stored. Rare features are dropped.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,11 +23,11 @@ Codes = npt.NDArray[np.uint32]
 HALF = np.uint64(32)
 NO, YES = "no", "yes"
 CERTAIN = 10.0
-"""The log odds of what was always so in training."""
+"""Log odds of an answer that was the only one in training."""
 
 
 def encode(rows: Iterable[Sequence[str]], n_columns: int) -> Codes:
-    """Return a number for each text, in rows of as many as there are columns."""
+    """Hash each string; return one row per example."""
     flat = np.fromiter(
         (crc32(text.encode("utf-8", "surrogatepass")) for text in chain.from_iterable(rows)), np.uint32
     )
@@ -36,14 +35,16 @@ def encode(rows: Iterable[Sequence[str]], n_columns: int) -> Codes:
 
 
 def join_codes(values: Codes, names: Sequence[str], templates: Sequence[Template]) -> Codes:
-    """Return a column for each template, made of those of `values` that it names.
+    """Return one column per template, computed from the columns of `values` that it names.
 
     Parameters
     ----------
     values : ndarray of uint32, (n, n_names)
+        Hashed values of the atomic features.
     names : sequence of str
-        Of the columns.
+        Names of the columns.
     templates : sequence of Template
+        Combinations of names.
     """
     places = {name: column for column, name in enumerate(names)}
     joined = np.empty((len(values), len(templates)), dtype=np.uint32)
@@ -56,20 +57,21 @@ def join_codes(values: Codes, names: Sequence[str], templates: Sequence[Template
 
 
 class CodeClassifier(Model):
-    """Answers yes or no by a linear model over coded features.
+    """Binary logistic regression over hashed features.
 
     Parameters
     ----------
     C : float
-        The cost of an example on the wrong side.
+        Inverse of the regularization strength.
     min_count : int
-        How often a feature must be seen in training.
+        Minimum count of a feature in training.
     random_state : int
+        Seed of the random number generator.
 
     Attributes
     ----------
     codes_ : ndarray of uint32
-        The features that are known, ascending.
+        The known features, in ascending order.
     machine_ : LinearMachine
     """
 
@@ -81,7 +83,7 @@ class CodeClassifier(Model):
         self.random_state = random_state
 
     def fit(self, codes: Codes, is_true: Sequence[bool]) -> Self:
-        """Learn from rows of features."""
+        """Train on rows of hashed features."""
         found, counts = np.unique(codes, return_counts=True)
         self.codes_ = found[counts >= self.min_count]
         self.machine_ = LinearMachine(loss="log", C=self.C, random_state=self.random_state)
@@ -89,7 +91,7 @@ class CodeClassifier(Model):
         return self
 
     def log_odds(self, codes: Codes) -> FloatArray:
-        """Return the logarithm of the odds of yes for each row."""
+        """Return the log odds of a positive answer for each row."""
         if len(self.machine_.classes_) == 1:
             return np.full(len(codes), CERTAIN if self.machine_.classes_ == [YES] else -CERTAIN)
         values = self.machine_.decision_function(self._make_rows(codes))
@@ -105,6 +107,6 @@ class CodeClassifier(Model):
         return csr_matrix((np.ones(indptr[-1]), columns[is_known], indptr), shape=shape)
 
     def check_fitted_state(self) -> None:
-        """Check that there are weights for all features, and no classes but two."""
+        """Check that each feature has a weight and that there are at most two classes."""
         expect(len(self.machine_.coef_) == len(self.codes_), "weights for each feature")
         expect(set(self.machine_.classes_) <= {NO, YES}, "classes that are yes or no")

@@ -1,6 +1,6 @@
-"""Features of arguments that people have thought of, as templates (see `treewright.data.templates`).
+"""Hand-crafted features of arguments, as templates (see `treewright.data.templates`).
 
-All features speak of one argument, so that there are no roles: atoms are the names of functions.
+Each feature describes one argument, so templates have no roles: atoms are the names of functions.
 
 The standard set is that of the CoNLL-2005 shared task, after D. Gildea and D. Jurafsky (2002), Automatic
 labeling of semantic roles; the extended one adds neighbours, prepositions, the frame of the predicate (N. Xue
@@ -36,7 +36,7 @@ first_tag
 last_tag
 governing
 """
-"""One feature a line."""
+"""One feature per line."""
 
 EXTENDED = (
     STANDARD
@@ -99,27 +99,27 @@ half_path marker
 head parent
 """
 )
-"""Of several names on a line, all values together."""
+"""One feature per line; several names on a line form a conjunction."""
 SETS = {"standard": STANDARD, "extended": EXTENDED}
 NOTHING = "-"
 BE = frozenset(["be", "is", "are", "was", "were", "been", "being", "am", "'s", "'re", "'m", "s", "m", "re"])
 GET = frozenset(["get", "gets", "got", "gotten", "getting"])
 HAVE = frozenset(["have", "has", "had", "having", "'ve", "'d"])
 AROUND_VERBS = ("VP", "SQ", "SINV", "SBARQ")
-"""Phrases in which an auxiliary of the verb under them may stand."""
+"""Phrases that may contain an auxiliary of the verb below them."""
 LONGEST = 10
-"""Distances beyond this are the same."""
+"""Maximum distance; larger ones count as this."""
 
 
 class ArgumentView(NamedTuple):
-    """An argument, with what its features are made of."""
+    """An argument with the nodes that its features need."""
 
     argument: Argument
     shape: Shape
     verb: int
-    """The node of the tag of the predicate."""
+    """The preterminal node of the predicate."""
     top: int
-    """The lowest node above both."""
+    """The lowest common ancestor of argument and predicate."""
 
     @property
     def node(self) -> int:
@@ -127,47 +127,50 @@ class ArgumentView(NamedTuple):
         return self.argument.node
 
     def word(self, place: int) -> str:
-        """Return a word in lower case, if there is one at this place."""
+        """Return the lower-cased word at a position, or a placeholder outside the sentence."""
         shape = self.shape
         return shape.labels[shape.leaves[place]].lower() if 0 <= place < len(shape.leaves) else NOTHING
 
     def tag(self, place: int) -> str:
-        """Return the tag of a word."""
+        """Return the tag of the word at a position, or a placeholder outside the sentence."""
         shape = self.shape
-        return shape.labels[shape.above_word(place)] if 0 <= place < len(shape.leaves) else NOTHING
+        return shape.labels[shape.preterminal(place)] if 0 <= place < len(shape.leaves) else NOTHING
 
     def label(self, node: int) -> str:
-        """Return the label of a node, if there is one."""
+        """Return the label of a node, or a placeholder if there is none."""
         return self.shape.labels[node] if node >= 0 else NOTHING
 
 
 def view_argument(argument: Argument, shape: Shape) -> ArgumentView:
-    """Return an argument with what its features are made of."""
-    verb = shape.above_word(argument.predicate)
-    return ArgumentView(argument, shape, verb, shape.meeting(argument.node, verb))
+    """Return an argument with the nodes that its features need."""
+    verb = shape.preterminal(argument.predicate)
+    return ArgumentView(argument, shape, verb, shape.lowest_common_ancestor(argument.node, verb))
 
 
 def predicate(view: ArgumentView) -> str:
-    """Return the lemma of the predicate, or its word."""
+    """Return the lemma of the predicate, or its word if the lemma is unknown."""
     return view.argument.lemma or view.word(view.argument.predicate)
 
 
 def path(view: ArgumentView) -> str:
-    """Return the labels from the argument up, and down to the predicate."""
-    down = view.shape.ways_up(view.verb)
+    """Return the labels on the path from the argument up and then down to the predicate."""
+    down = view.shape.path_to_root(view.verb)
     labels = [view.label(node) for node in down[: down.index(view.top)]]
     return half_path(view) + "".join("!" + label for label in reversed(labels))
 
 
 def half_path(view: ArgumentView) -> str:
-    """Return the labels from the argument up to where the way to the predicate turns."""
-    up = view.shape.ways_up(view.node)
+    """Return the labels from the argument up to the lowest common ancestor."""
+    up = view.shape.path_to_root(view.node)
     return "^".join(view.label(node) for node in up[: up.index(view.top) + 1])
 
 
 def length(view: ArgumentView) -> str:
-    """Return how many nodes are on the path."""
-    ups = view.shape.ways_up(view.node).index(view.top), view.shape.ways_up(view.verb).index(view.top)
+    """Return the numbers of nodes on both halves of the path."""
+    ups = (
+        view.shape.path_to_root(view.node).index(view.top),
+        view.shape.path_to_root(view.verb).index(view.top),
+    )
     return f"{min(ups[0], LONGEST)} {min(ups[1], LONGEST)}"
 
 
@@ -177,14 +180,14 @@ def phrase(view: ArgumentView) -> str:
 
 
 def position(view: ArgumentView) -> str:
-    """Tell whether the argument is before the predicate, after it, or around it."""
+    """Return whether the argument is before, after or around the predicate."""
     if view.shape.ends[view.node] <= view.argument.predicate:
         return "before"
     return "after" if view.shape.starts[view.node] > view.argument.predicate else "around"
 
 
 def voice(view: ArgumentView) -> str:
-    """Tell whether the predicate is in the passive: a participle under a form of be or get, or under none."""
+    """Return the voice of the predicate: active, passive (with be or get), or a reduced passive."""
     if view.tag(view.argument.predicate) != "VBN":
         return "active"
     shape, node = view.shape, view.verb
@@ -216,12 +219,12 @@ def suffix(view: ArgumentView) -> str:
 
 
 def subcategorisation(view: ArgumentView) -> str:
-    """Return the rule over the predicate."""
+    """Return the phrase-structure rule that expands the parent of the predicate."""
     return _rule(view, view.shape.parents[view.verb])
 
 
 def rule(view: ArgumentView) -> str:
-    """Return the rule over the argument."""
+    """Return the phrase-structure rule that expands the parent of the argument."""
     return _rule(view, view.shape.parents[view.node])
 
 
@@ -232,10 +235,10 @@ def _rule(view: ArgumentView, node: int) -> str:
 
 
 def governing(view: ArgumentView) -> str:
-    """Return whether a noun phrase is under a clause or under a verb phrase."""
+    """Return the governing category of a noun phrase: a clause or a verb phrase."""
     if not view.label(view.node).startswith("NP"):
         return NOTHING
-    above = (view.label(node) for node in view.shape.ways_up(view.node)[1:])
+    above = (view.label(node) for node in view.shape.path_to_root(view.node)[1:])
     return next((label for label in above if label in ("S", "VP", "SQ", "SINV", "SBARQ")), NOTHING)
 
 
@@ -245,17 +248,17 @@ def first_word(view: ArgumentView) -> str:
 
 
 def last_word(view: ArgumentView) -> str:
-    """Return its last word."""
+    """Return the last word of the argument."""
     return view.word(view.shape.ends[view.node] - 1)
 
 
 def first_tag(view: ArgumentView) -> str:
-    """Return the tag of its first word."""
+    """Return the tag of the first word of the argument."""
     return view.tag(view.shape.starts[view.node])
 
 
 def last_tag(view: ArgumentView) -> str:
-    """Return the tag of its last word."""
+    """Return the tag of the last word of the argument."""
     return view.tag(view.shape.ends[view.node] - 1)
 
 
@@ -265,14 +268,14 @@ def predicate_tag(view: ArgumentView) -> str:
 
 
 def distance(view: ArgumentView) -> str:
-    """Return how many words are between the argument and the predicate, roughly."""
+    """Return the binned number of words between the argument and the predicate."""
     start, end, at = view.shape.starts[view.node], view.shape.ends[view.node], view.argument.predicate
     between = max(-1, at - end if end <= at else start - at - 1)
     return str(min(between, LONGEST).bit_length() if between > 1 else between)
 
 
 def parent(view: ArgumentView) -> str:
-    """Return the label above the argument."""
+    """Return the label of the parent of the argument."""
     return view.label(view.shape.parents[view.node])
 
 
@@ -286,12 +289,12 @@ def _sister(view: ArgumentView, step: int) -> str:
 
 
 def left_phrase(view: ArgumentView) -> str:
-    """Return the label of the sister before the argument."""
+    """Return the label of the left sister of the argument."""
     return _sister(view, -1)
 
 
 def right_phrase(view: ArgumentView) -> str:
-    """Return the label of the sister behind the argument."""
+    """Return the label of the right sister of the argument."""
     return _sister(view, 1)
 
 
@@ -301,37 +304,37 @@ def before(view: ArgumentView) -> str:
 
 
 def after(view: ArgumentView) -> str:
-    """Return the word behind the argument."""
+    """Return the word after the argument."""
     return view.word(view.shape.ends[view.node])
 
 
 def _inner(view: ArgumentView) -> int:
-    """Return the node of what a preposition or a conjunction leads to, or else the argument's."""
+    """Return the complement of a preposition or conjunction, or else the argument itself."""
     children = view.shape.children[view.node]
     inner = [child for child in children if view.label(child) in ("NP", "S", "VP", "PP", "SBAR", "ADJP")]
     return inner[-1] if phrase(view) in ("PP", "SBAR") and inner else view.node
 
 
 def inner_head(view: ArgumentView) -> str:
-    """Return the head word of what a preposition or a conjunction leads to."""
+    """Return the head word of the complement of a preposition or conjunction."""
     return view.word(view.shape.heads[_inner(view)])
 
 
 def inner_tag(view: ArgumentView) -> str:
-    """Return the tag of that word."""
+    """Return the tag of the head word of the complement."""
     return view.tag(view.shape.heads[_inner(view)])
 
 
 def marker(view: ArgumentView) -> str:
-    """Return the preposition or conjunction that an argument begins with."""
+    """Return the preposition or conjunction at the start of the argument."""
     return first_word(view) if phrase(view) in ("PP", "SBAR", "WHPP", "ADVP", "S") else NOTHING
 
 
 def _sisters_of_chain(view: ArgumentView) -> list[int]:
-    """Return the phrases around the predicate, up to the clause, from left to right."""
+    """Return the phrases around the predicate within its clause, from left to right."""
     shape, node = view.shape, view.verb
     found = []
-    for above in shape.ways_up(view.verb)[1:]:
+    for above in shape.path_to_root(view.verb)[1:]:
         found += [child for child in shape.children[above] if child != node and shape.children[child]]
         node = above
         if view.label(above) not in ("VP",):
@@ -341,7 +344,7 @@ def _sisters_of_chain(view: ArgumentView) -> list[int]:
 
 
 def frame(view: ArgumentView) -> str:
-    """Return the phrases around the predicate, that of the argument marked."""
+    """Return the labels of the phrases around the predicate, with the argument marked."""
     marks = {True: "*", False: ""}
     sides: tuple[list[str], list[str]] = ([], [])
     for node in _sisters_of_chain(view):
@@ -351,14 +354,14 @@ def frame(view: ArgumentView) -> str:
 
 
 def place(view: ArgumentView) -> str:
-    """Return how many noun phrases around the predicate are before the argument, and how many there are."""
+    """Return the number of noun phrases before the argument, and of all noun phrases in the frame."""
     nouns = [node for node in _sisters_of_chain(view) if view.label(node) == "NP"]
     n_before = sum(view.shape.starts[node] < view.shape.starts[view.node] for node in nouns)
     return f"{n_before} {len(nouns)}"
 
 
 def rank(view: ArgumentView) -> str:
-    """Return the place of the argument among phrases of its kind on its side of the predicate."""
+    """Return the rank of the argument among phrases with its label on its side of the predicate."""
     same = [node for node in _sisters_of_chain(view) if view.label(node) == phrase(view)]
     side = position(view)
     at, start = view.argument.predicate, view.shape.starts[view.node]
@@ -378,22 +381,22 @@ VALUES: dict[str, Callable[[ArgumentView], str]] = {
         place, rank,
     )
 }  # fmt: skip
-"""What features are made of, by name."""
+"""Functions that compute the features, by name."""
 LANGUAGE = TemplateLanguage(VALUES, sets=SETS)
 
 
 class FeatureTable(Model):
-    """Turns arguments into rows of a binary matrix.
+    """Turns arguments into rows of a binary feature matrix.
 
     Parameters
     ----------
     features : {"standard", "extended"} or str
-        A set by its name, or lines as those of `STANDARD`.
+        Name of a feature set, or templates, one per line, as in `STANDARD`.
 
     Attributes
     ----------
     names_ : list of str
-        Of the columns: what is asked for, and its value.
+        Names of the columns: a template and its value.
 
     Examples
     --------
@@ -411,18 +414,18 @@ class FeatureTable(Model):
         self._templates = read_templates(features)
 
     def fit(self, arguments: Sequence[Argument]) -> Self:
-        """Learn which features there are."""
+        """Collect the features of the arguments."""
         self.fit_transform(arguments)
         return self
 
     def fit_transform(self, arguments: Sequence[Argument]) -> csr_matrix:
-        """Learn which features there are, and return those of the arguments."""
+        """Collect the features of the arguments and return their rows."""
         found = self._list(arguments)
         self._set_names(sorted({name for row in found for name in row}))
         return self._make_rows(found)
 
     def transform(self, arguments: Sequence[Argument]) -> csr_matrix:
-        """Return a row for each argument; features that were not there at first are left out."""
+        """Return a row for each argument; unknown features are left out."""
         return self._make_rows(self._list(arguments))
 
     def _set_names(self, names: list[str]) -> None:
@@ -446,12 +449,12 @@ class FeatureTable(Model):
         return csr_matrix((np.ones(len(flat)), flat, indptr), shape=(len(found), len(self.names_)))
 
     def restore(self) -> None:
-        """Number the features."""
+        """Rebuild the column index of the features."""
         self._set_names(self.names_)
 
 
 def read_templates(features: str) -> list[Template]:
-    """Return the templates of a set by its name, or of lines."""
+    """Return the templates of a named set, or parse template lines."""
     if not isinstance(features, str) or not features.strip():
-        raise InputError(f"features is {features!r}; expected standard, extended or templates, a line each")
+        raise InputError(f"features is {features!r}; expected standard, extended or templates, one per line")
     return LANGUAGE.parse(features)

@@ -1,4 +1,4 @@
-"""Telling the arguments of a predicate from other constituents."""
+"""Argument identification: which constituents are arguments of a predicate."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -37,25 +37,25 @@ between voice subject
 predicate_tag path
 predicate_tag subject between phrase
 """
-"""Asked of constituents beside what is asked of arguments."""
+"""Features of candidate constituents, in addition to those of arguments."""
 LIMIT = 3
-"""More phrases than this are so many."""
+"""Maximum count of phrases; larger counts become this."""
 
 
 def clause_of(view: ArgumentView) -> int:
-    """Return the lowest node above the predicate that is no verb phrase, or the root."""
-    way = view.shape.ways_up(view.verb)[1:]
+    """Return the lowest ancestor of the predicate that is not a verb phrase, or the root."""
+    way = view.shape.path_to_root(view.verb)[1:]
     return next((node for node in way if view.label(node) != "VP"), way[-1] if way else view.verb)
 
 
 def object_noun(view: ArgumentView) -> str:
-    """Return the head word of the noun phrase behind the predicate, which tells what a light verb does."""
+    """Return the head noun of the object, which disambiguates light verbs."""
     behind = (node for node in _sisters(view) if view.shape.starts[node] > view.argument.predicate)
     return next((view.word(view.shape.heads[node]) for node in behind if view.label(node) == "NP"), NOTHING)
 
 
 def complement(view: ArgumentView) -> str:
-    """Return the tag of the verb that the predicate is an auxiliary of."""
+    """Return the tag of the main verb if the predicate is an auxiliary."""
     behind = (node for node in _sisters(view) if view.shape.starts[node] > view.argument.predicate)
     return next((view.tag(view.shape.heads[node]) for node in behind if view.label(node) == "VP"), NOTHING)
 
@@ -66,9 +66,9 @@ def _sisters(view: ArgumentView) -> list[int]:
 
 
 def governor(view: ArgumentView) -> str:
-    """Return the verb that the clause of the predicate depends on."""
+    """Return the verb that governs the clause of the predicate."""
     shape = view.shape
-    for node in shape.ways_up(clause_of(view))[1:]:
+    for node in shape.path_to_root(clause_of(view))[1:]:
         if view.label(node) == "VP":
             verbs = [child for child in shape.children[node] if view.label(child).startswith(VERB)]
             return view.word(shape.starts[verbs[0]]) if verbs else NOTHING
@@ -76,7 +76,7 @@ def governor(view: ArgumentView) -> str:
 
 
 def subject(view: ArgumentView) -> str:
-    """Tell whether the clause of the predicate has a subject, and what is before the clause."""
+    """Return the label of the predicate's clause, that of its parent, and whether it has a subject."""
     shape, clause = view.shape, clause_of(view)
     nouns = [node for node in shape.children[clause] if view.label(node) == "NP"]
     is_there = any(shape.ends[node] <= view.argument.predicate for node in nouns)
@@ -84,11 +84,11 @@ def subject(view: ArgumentView) -> str:
 
 
 def between(view: ArgumentView) -> str:
-    """Return how many phrases with its label, on no way to the root, are nearer to the predicate."""
+    """Return how many phrases with the same label are between the argument and the predicate."""
     shape, node = view.shape, view.verb
     nearer = 0
     start, at = shape.starts[view.node], view.argument.predicate
-    for above in shape.ways_up(view.verb)[1:]:
+    for above in shape.path_to_root(view.verb)[1:]:
         for child in shape.children[above]:
             place = shape.starts[child]
             is_nearer = start < place < at if start < at else at < place < start
@@ -107,12 +107,12 @@ ALL_VALUES: dict[str, Callable[[ArgumentView], str]] = {
     "subject": subject,
     "between": between,
 }
-"""What features are made of, by name."""
+"""Functions that compute the features, by name."""
 LANGUAGE = TemplateLanguage(ALL_VALUES)
 
 
 def list_candidates(tree: ConstTree, shape: Shape, proposition: Proposition) -> list[Argument]:
-    """Return what may be arguments of a predicate; of several nodes over the same words the highest."""
+    """Return the candidate arguments of a predicate; of several nodes over the same words, the highest."""
     places: dict[tuple[int, int], int] = {}
     for node in sorted(find_candidates(shape, proposition.predicate)):
         places[shape.starts[node], shape.ends[node]] = node
@@ -120,7 +120,7 @@ def list_candidates(tree: ConstTree, shape: Shape, proposition: Proposition) -> 
 
 
 def encode_candidates(candidates: Sequence[Argument], features: str) -> Codes:
-    """Return the features of candidates as numbers: those of arguments and `TEMPLATES`."""
+    """Return the hashed features of candidates: those of arguments and those in `TEMPLATES`."""
     templates = read_templates(features) + LANGUAGE.parse(TEMPLATES)
     names = sorted({name for template in templates for name in template.attributes})
     functions = [ALL_VALUES[name] for name in names]
@@ -130,15 +130,15 @@ def encode_candidates(candidates: Sequence[Argument], features: str) -> Codes:
     return join_codes(values, names, templates)
 
 
-def choose_apart(shape: Shape, gains: Mapping[int, float]) -> list[int]:
-    """Return the nodes, none inside another, whose gains have the largest sum, from left to right.
+def choose_non_overlapping(shape: Shape, gains: Mapping[int, float]) -> list[int]:
+    """Return the non-overlapping nodes with the largest total gain, from left to right.
 
     Parameters
     ----------
     shape : Shape
-        Of the tree.
+        Structure of the tree.
     gains : mapping of int to float
-        Of the nodes that may be taken.
+        Gain of each candidate node.
     """
     best: list[float] = []
     is_taken: list[bool] = []

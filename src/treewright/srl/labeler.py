@@ -1,4 +1,4 @@
-"""RoleLabeler: from parsed sentences to predicates with named arguments."""
+"""RoleLabeler: predicates, arguments and semantic roles of parsed sentences."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -37,60 +37,66 @@ from treewright.srl.arguments import (
 )
 from treewright.srl.codes import CodeClassifier
 from treewright.srl.features import read_templates
-from treewright.srl.identification import choose_apart, encode_candidates, list_candidates
+from treewright.srl.identification import choose_non_overlapping, encode_candidates, list_candidates
 from treewright.srl.pairs import iter_pairs, read_pairs
 from treewright.srl.predicates import VERBS, PredicateFinder, tag_at, word_at
 from treewright.srl.roles import RoleClassifier, RoleKernel
 
 Pairs: TypeAlias = tuple[Sequence[ConstTree], Sequence[PropSentence]]
-"""Trees and the roles in the same sentences."""
+"""Trees and PropBank annotation of the same sentences."""
 
 CORE = frozenset(f"ARG{number}" for number in range(6))
-"""Roles that a predicate has once at the most."""
+"""Core roles, which a predicate has at most once."""
 COST = 0.5
-"""Of the model that tells arguments from other constituents."""
+"""The parameter C of the argument identification model."""
 BATCH_SIZE = 500
-"""Sentences that are labelled at a time."""
+"""Number of sentences per batch."""
 
 
 class RoleLabeler(Annotator):
-    """Finds who does what to whom in parsed sentences.
+    """Semantic role labeler: finds predicates and arguments in parsed sentences and labels their roles.
 
-    Predicates are told from other words, and their arguments from the constituents around them, by logistic
-    regression; of arguments none of which is inside another those are taken that are most probable together,
-    and a `RoleClassifier` names them, no core role (``ARG0`` to ``ARG5``) twice. Of senses the most frequent
-    one is taken; see `PredicateFinder`.
+    Logistic regression identifies predicates and their argument constituents. The most probable set of
+    non-overlapping arguments is chosen, and a `RoleClassifier` labels them so that no core role (``ARG0`` to
+    ``ARG5``) occurs twice. A predicate gets the most frequent sense of its lemma.
 
     Parameters
     ----------
     predicates : {"verbs", "all"}
-        Find predicates among verbs, or also among other words. These are words that were predicates in
-        training.
+        Find only verbal predicates, or also other words that were predicates in training.
     kernel : str
-        Kernel that compares arguments to classify their roles. See `RoleClassifier`.
+        Kernel for comparing arguments; see `RoleClassifier`.
     features : {"standard", "extended"} or str
-        Features of arguments. Others are given in the notation of `treewright.srl.features`.
+        Feature set of arguments: a name, or templates as in `treewright.srl.features`.
     C : float, optional
-        Cost of a wrong role in training (by default one for the kernel).
+        Inverse regularization strength of the role classifier (default: by kernel).
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads; it does not change the results.
 
     Attributes
     ----------
     finder_ : PredicateFinder
+        Finds predicates with their lemmas and senses.
     identifier_ : CodeClassifier
+        Identifies arguments.
     classifier_ : RoleClassifier
+        Classifies the roles of arguments.
+
+    See Also
+    --------
+    RoleClassifier : Classifies the roles of given arguments.
+    find_arguments : Extracts the gold arguments of a treebank.
 
     Examples
     --------
     >>> import treewright as tw
     >>> bank = tw.make_treebank(30, random_state=0)
-    >>> labeler = RoleLabeler().fit(bank.constituents, bank.propositions)
-    >>> found = labeler.predict(bank.constituents)
-    >>> found[0].propositions[0].lemma == bank.propositions[0].propositions[0].lemma
-    True
+    >>> labeler = tw.RoleLabeler().fit(bank.constituents, bank.propositions)
+    >>> sentence = labeler.predict(bank.constituents)[0]
+    >>> sentence.propositions[0].sense, [span.label for span in sentence.propositions[0].arguments]
+    ('swear.01', ['ARG0', 'V', 'ARG1', 'ARGM-TMP'])
     """
 
     EFFECTIVE_IF: ClassVar = {"C": RoleClassifier.EFFECTIVE_IF["C"]}
@@ -129,14 +135,14 @@ class RoleLabeler(Annotator):
         props: FileName,
         dev_props: FileName | None = None,
     ) -> tuple[list[ConstTree], list[PropSentence], Pairs | None]:
-        """Read what `fit` learns from.
+        """Read the training and development data for `fit`.
 
         Parameters
         ----------
         train : str
             Treebank in Penn brackets.
         dev : str, optional
-            Treebank to score at the end, with --dev-props.
+            Treebank for the final evaluation; requires --dev-props.
         props : str
             PropBank columns of the same sentences.
         dev_props : str, optional
@@ -144,7 +150,7 @@ class RoleLabeler(Annotator):
         """
         if (dev is None) != (dev_props is None):
             raise InputError(
-                "--dev has the trees and --dev-props the roles to score; expected both or neither"
+                "only one of --dev and --dev-props is given; expected both (trees and roles) or neither"
             )
         training = read_pairs(train, props)
         return *training, read_pairs(dev, dev_props) if dev is not None and dev_props is not None else None
@@ -157,18 +163,19 @@ class RoleLabeler(Annotator):
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Learn from trees and the roles in the same sentences.
+        """Train on trees with PropBank annotation.
 
         Parameters
         ----------
         trees : sequence of ConstTree
+            Constituency trees of the training sentences.
         sentences : sequence of PropSentence
-            Of the same words.
+            PropBank annotation of the same sentences.
         dev : pair of sequences of ConstTree and PropSentence, optional
-            Scored in the end.
+            Sentences to evaluate on after training; the scores are logged.
         checkpoint : path, optional
-            A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
-            not been interrupted.
+            Folder that stores each step. If it exists, training resumes from it, with the same result
+            as without an interruption.
         """
         self._check()
         trees, sentences = list(trees), list(sentences)
@@ -181,10 +188,10 @@ class RoleLabeler(Annotator):
         self._learn_predicates(shapes, wanted, kept)
         found = find_arguments(trees, wanted, verbal=False, parts=True)
         if not found.arguments:
-            raise InputError(f"there are {n_predicates} predicates and no arguments; expected some of both")
+            raise InputError(f"{n_predicates} predicates and no arguments; expected at least one of each")
         self._learn_arguments(trees, shapes, wanted, kept)
         report(
-            f"{len(found.arguments)} arguments to be named, {found.n_unmatched} others have no constituent"
+            f"{len(found.arguments)} arguments to classify; {found.n_unmatched} others match no constituent"
         )
         machines = kept.folder / "machines" if kept else None
         self.classifier_ = self._make_classifier().fit(found.arguments, checkpoint=machines)
@@ -193,20 +200,20 @@ class RoleLabeler(Annotator):
         return self
 
     def _report_scores(self, trees: Sequence[ConstTree], sentences: Sequence[PropSentence]) -> None:
-        """Report the scores with predicates that are found and with those that are known."""
+        """Log the scores with predicted and with gold predicates."""
         gold = self.keep_learnt(sentences)
         report(f"dev:\n{score_roles(gold, self.predict(trees))}")
         known = score_roles(gold, self.predict(trees, gold))
         ratios = f"precision {known.precision:.2f}, recall {known.recall:.2f}, F1 {known.f1:.2f}"
-        report(f"dev with known predicates: {ratios}")
+        report(f"dev with gold predicates: {ratios}")
 
     def _identity(self, trees: Sequence[ConstTree], sentences: Sequence[PropSentence]) -> str:
-        """Return a name for the options and the data of a training."""
+        """Return a fingerprint of the options and the training data."""
         params = self.get_params_state().values
         return fingerprint([__version__, COST, params, sentences], trees)
 
     def keep_learnt(self, sentences: Sequence[PropSentence]) -> list[PropSentence]:
-        """Return sentences with the predicates of the kind that is learnt and found, and no others."""
+        """Return the sentences with only those predicates that the labeler learns and predicts."""
         return keep_verbal(sentences) if self.predicates == VERBS else list(sentences)
 
     def _learn_predicates(
@@ -239,9 +246,9 @@ class RoleLabeler(Annotator):
                 found = list_candidates(tree, shape, proposition)
                 candidates += found
                 is_argument += [(shape.starts[one.node], shape.ends[one.node]) in places for one in found]
-        report(f"{len(candidates)} constituents, of which {sum(is_argument)} are arguments")
+        report(f"{len(candidates)} candidate constituents, {sum(is_argument)} arguments among them")
         if not candidates:
-            raise InputError("no constituent stands beside a predicate; expected some that may be arguments")
+            raise InputError("no predicate has a candidate argument; expected at least one")
         self.identifier_ = CodeClassifier(C=COST, random_state=self.random_state)
         self.identifier_.fit(encode_candidates(candidates, self.features), is_argument)
         if kept:
@@ -257,42 +264,43 @@ class RoleLabeler(Annotator):
         )
 
     def annotate(self, sentences: Sequence[ConstTree], *, k: int = 1) -> list[list[Analysis]]:
-        """Return the predicates of each sentence and their arguments."""
+        """Return the predicted predicates and arguments of each sentence."""
         return [[Analysis(found)] for found in self.predict(sentences)]
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Any]]:
-        """Open trees in brackets, each with its known predicates if there are any."""
+        """Open bracketed trees, each with its gold predicates if they are given."""
         return self._open_trees(source, request.predicates_from)
 
     @contextmanager
     def _open_trees(self, source: str, props: str | None) -> Iterator[Iterator[Any]]:
         if source == props == "-":
-            raise InputError("standard input can stand for one file only")
+            raise InputError("standard input is given twice; expected a file for one of the two")
         with open_told(source, kinds=["constituents"]) as (form, stream):
             trees = form.read(stream)
             yield trees if props is None else iter_pairs(trees, iter_props(props), source, props)
 
     def annotate_batch(self, sentences: Sequence[Any], request: Request) -> list[list[Analysis]]:
-        """Return the roles in sentences from `open_sentences`."""
+        """Return the roles of the sentences from `open_sentences`."""
         if request.predicates_from is None:
             return self.annotate(sentences)
         known = self.keep_learnt([sentence for _, sentence in sentences])
         return [[Analysis(found)] for found in self.predict([tree for tree, _ in sentences], known)]
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
-        """Return what writes PropBank columns."""
+        """Return a formatter that writes PropBank columns."""
         return lambda number, analyses: format_sentence(analyses[0].tree)
 
     def predict(
         self, trees: Sequence[ConstTree], sentences: Sequence[PropSentence] | None = None
     ) -> list[PropSentence]:
-        """Return the predicates of sentences and their arguments.
+        """Return the predicted predicates of sentences, with their arguments and roles.
 
         Parameters
         ----------
         trees : sequence of ConstTree
+            Parsed sentences.
         sentences : sequence of PropSentence, optional
-            With predicates that are known: only arguments are found. Words, tags and comments are kept.
+            Sentences with gold predicates: only arguments are predicted. Words, tags and comments are kept.
         """
         self.check_is_fitted()
         trees = list_trees(trees)
@@ -325,24 +333,24 @@ class RoleLabeler(Annotator):
         ]
 
     def _choose(self, tasks: Sequence["_Task"]) -> list[list[Argument]]:
-        """Return the candidates for each predicate that are arguments."""
+        """Return the candidates of each predicate that are identified as arguments."""
         flat = [one for task in tasks for one in task.candidates]
         odds = iter(self.identifier_.log_odds(encode_candidates(flat, self.features)).tolist())
         chosen = []
         for task in tasks:
-            nodes = set(choose_apart(task.shape, {one.node: next(odds) for one in task.candidates}))
+            nodes = set(choose_non_overlapping(task.shape, {one.node: next(odds) for one in task.candidates}))
             chosen.append([one for one in task.candidates if one.node in nodes])
         return chosen
 
     def _name(self, chosen: Sequence[Sequence[Argument]]) -> Iterator[list[tuple[int, str]]]:
-        """Yield the nodes of the arguments of each predicate, with their roles."""
+        """Yield the argument nodes of each predicate, with their roles."""
         values = self.classifier_.using(n_jobs=self.n_jobs).decision_function(
             [one for arguments in chosen for one in arguments]
         )
         begin = 0
         for arguments in chosen:
             end = begin + len(arguments)
-            names = name_apart(values[begin:end], self.classifier_.classes_)
+            names = assign_roles(values[begin:end], self.classifier_.classes_)
             yield [(one.node, name) for one, name in zip(arguments, names, strict=True)]
             begin = end
 
@@ -352,7 +360,7 @@ class RoleLabeler(Annotator):
 
 
 class _Task(NamedTuple):
-    """A predicate whose arguments are wanted: that of which sentence, and what may be some."""
+    """A predicate of a sentence with its candidate arguments."""
 
     number: int
     shape: Shape
@@ -360,13 +368,15 @@ class _Task(NamedTuple):
     candidates: list[Argument]
 
 
-def name_apart(values: FloatArray, classes: Sequence[str]) -> list[str]:
-    """Return a role for each argument of a predicate: those of the largest sum, no core role twice.
+def assign_roles(values: FloatArray, classes: Sequence[str]) -> list[str]:
+    """Return the roles of a predicate's arguments that maximise the total score, with no core role twice.
 
     Parameters
     ----------
     values : ndarray of float, (n_arguments, n_classes)
+        Scores of the roles.
     classes : sequence of str
+        The roles.
     """
     if not len(values):
         return []
@@ -382,7 +392,7 @@ def name_apart(values: FloatArray, classes: Sequence[str]) -> list[str]:
 def _assign(
     values: FloatArray, core: npt.NDArray[np.int64], others: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the classes of the largest sum, each of `core` once at the most."""
+    """Return the classes with the largest total score, each class of `core` at most once."""
     n = len(values)
     free = others[values[:, others].argmax(axis=1)]
     beside = np.tile(values[np.arange(n), free][:, None], n)
@@ -399,7 +409,7 @@ def _make_sentence(shape: Shape, propositions: list[Proposition]) -> PropSentenc
 
 
 def _make_proposition(task: _Task, roles: Sequence[tuple[int, str]]) -> Proposition:
-    """Return a predicate with its arguments; what goes on with the predicate right behind it joins it."""
+    """Return a predicate with its arguments; a continuation right after the predicate is merged into it."""
     at = task.proposition.predicate
     end = at + 1
     spans = []

@@ -15,27 +15,28 @@ from treewright.progress import task
 from treewright.scale import one_blas_thread
 
 MOST_ROUNDS = 300
-"""Over the examples, at the most; the machines for the roles of the English Web Treebank take 149."""
+"""Maximum number of iterations; the roles of the English Web Treebank take 149."""
 MOST_SEEDS = 1 << 32
 
 
 def read_names(names: object) -> list[str]:
-    """Return the names of classes or features that were saved."""
+    """Validate and return the saved names of classes or features."""
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InputError(f"the names are {quote(repr(names))}; expected a list of strings")
     return names
 
 
 class LinearMachine(Model):
-    """A linear model for each class against all others.
+    """One-vs-rest linear classifier.
 
     Parameters
     ----------
     loss : {"hinge", "log"}
-        That of support vector machines (squared), or that of logistic regression.
+        Squared hinge loss (SVM), or log loss (logistic regression).
     C : float
-        The cost of an example on the wrong side.
+        Inverse of the regularization strength.
     random_state : int
+        Seed of the random number generator.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class LinearMachine(Model):
 
     @one_blas_thread
     def fit(self, rows: csr_matrix, labels: list[str]) -> Self:
-        """Learn from rows of features and their classes."""
+        """Train on feature rows and their classes."""
         self.classes_ = sorted(set(labels))
         if len(self.classes_) == 1:
             return self._set(np.zeros((1, rows.shape[1])), np.zeros(1))
@@ -78,7 +79,7 @@ class LinearMachine(Model):
         return self
 
     def decision_function(self, rows: csr_matrix) -> FloatArray:
-        """Return a value for each row and class."""
+        """Return the score of each row for each class."""
         return np.asarray(rows @ self.coef_ + self.intercept_, dtype=np.float64)
 
     def predict(self, rows: csr_matrix) -> list[str]:
@@ -86,6 +87,6 @@ class LinearMachine(Model):
         return [self.classes_[best] for best in self.decision_function(rows).argmax(axis=1).tolist()]
 
     def check_fitted_state(self) -> None:
-        """Check that there are weights for all classes."""
+        """Check that each class has weights."""
         n_classes = len(self.classes_)
         expect(n_classes > 0 and self.coef_.shape[1] == len(self.intercept_) == n_classes, "weights by class")

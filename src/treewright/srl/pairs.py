@@ -1,4 +1,4 @@
-"""Trees and the roles in the same sentences, read from two files beside each other."""
+"""Reading trees and the PropBank annotation of the same sentences from two files."""
 
 import os
 from collections.abc import Iterator
@@ -16,17 +16,17 @@ Path: TypeAlias = str | os.PathLike[str]
 
 
 def read_pairs(trees: Path, props: Path) -> tuple[list[ConstTree], list[PropSentence]]:
-    """Read trees and the roles in the same sentences, of which there must be some.
+    """Read trees and the PropBank annotation of the same sentences; at least one sentence is required.
 
     Parameters
     ----------
     trees : path, or "-"
-        In Penn brackets.
+        File in Penn brackets.
     props : path, or "-"
-        In PropBank columns.
+        File in PropBank columns.
     """
     if os.fspath(trees) == os.fspath(props) == "-":
-        raise InputError("standard input can stand for one file only")
+        raise InputError("standard input is given twice; expected a file for one of the two")
     check_kind(trees, "constituents")
     check_kind(props, "propositions")
     pairs = list(iter_pairs(iter_brackets(trees), iter_props(props), trees, props))
@@ -38,13 +38,13 @@ def read_pairs(trees: Path, props: Path) -> tuple[list[ConstTree], list[PropSent
 def iter_pairs(
     trees: Iterator[ConstTree], sentences: Iterator[PropSentence], source: Path, props: Path
 ) -> Iterator[tuple[ConstTree, PropSentence]]:
-    """Yield trees with their sentences; where they do not go together, the files are named."""
+    """Yield trees with their sentences; errors name the files."""
     names = os.fspath(source), os.fspath(props)
     for number, (tree, sentence) in enumerate(zip_longest(trees, sentences), start=1):
         if tree is None or sentence is None:
             more, fewer = names if sentence is None else reversed(names)
             raise InputError(
-                f"{more} has more sentences than {fewer}, which has {number - 1}; expected as many"
+                f"{more} has more sentences than {fewer}, which has {number - 1}; expected equal numbers"
             )
         check_words(tree, sentence, f"sentence {number} of {names[0]}", f"that of {names[1]}")
         yield tree, sentence

@@ -1,4 +1,4 @@
-"""Predicates: which words are some, their lemmas and senses."""
+"""Predicate identification: predicates with their lemmas and senses."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,11 +60,11 @@ tag after_tag second_after_tag
 tag complement grandparent
 suffix tag parent
 """
-"""Features of a word by which it is told whether it is a predicate."""
+"""Features of a word for deciding whether it is a predicate."""
 
 
 class TreeWord(NamedTuple):
-    """A word of a tree, with what features are made of."""
+    """A word of a tree with the context that its features need."""
 
     shape: Shape
     place: int
@@ -72,47 +72,47 @@ class TreeWord(NamedTuple):
 
     @property
     def node(self) -> int:
-        """The node of its tag."""
-        return self.shape.above_word(self.place)
+        """The preterminal node of the word."""
+        return self.shape.preterminal(self.place)
 
     def text(self, step: int = 0) -> str:
-        """Return the word, or one so many places behind, in lower case."""
+        """Return the lower-cased word `step` positions after this one."""
         at = self.place + step
         return word_at(self.shape, at).lower() if 0 <= at < len(self.shape.leaves) else NOTHING
 
     def tag(self, step: int = 0) -> str:
-        """Return its tag, or that of another."""
+        """Return the tag of the word `step` positions after this one."""
         at = self.place + step
         return tag_at(self.shape, at) if 0 <= at < len(self.shape.leaves) else NOTHING
 
     def above(self, n_steps: int) -> str:
-        """Return the label so many nodes above the tag."""
-        way = self.shape.ways_up(self.node)
+        """Return the label `n_steps` nodes above the tag."""
+        way = self.shape.path_to_root(self.node)
         return self.shape.labels[way[n_steps]] if n_steps < len(way) else NOTHING
 
     def sisters(self) -> list[int]:
-        """Return the children of the node above, the word's own among them."""
+        """Return all children of the parent node, including the word's own."""
         parent = self.shape.parents[self.node]
         return self.shape.children[parent] if parent >= 0 else [self.node]
 
     def sister(self, step: int) -> str:
-        """Return the label of the sister so many places behind."""
+        """Return the label of the sister `step` positions after this one."""
         sisters = self.sisters()
         at = sisters.index(self.node) + step
         return self.shape.labels[sisters[at]] if 0 <= at < len(sisters) else NOTHING
 
     def behind(self, label: str) -> int | None:
-        """Return the first sister behind that has a label."""
+        """Return the first sister after the word that has this label."""
         sisters = [node for node in self.sisters() if self.shape.starts[node] > self.place]
         return next((node for node in sisters if self.shape.labels[node] == label), None)
 
     def complement(self) -> str:
-        """Return the tag of the verb that an auxiliary stands before."""
+        """Return the tag of the verb after an auxiliary."""
         node = self.behind("VP")
         return NOTHING if node is None else tag_at(self.shape, self.shape.heads[node])
 
     def particle(self) -> str:
-        """Return the particle that goes with a verb."""
+        """Return the particle of a verb."""
         node = self.behind("PRT")
         return NOTHING if node is None else word_at(self.shape, self.shape.heads[node]).lower()
 
@@ -128,7 +128,7 @@ def word_at(shape: Shape, place: int) -> str:
 
 def tag_at(shape: Shape, place: int) -> str:
     """Return the tag of a word."""
-    return shape.labels[shape.above_word(place)]
+    return shape.labels[shape.preterminal(place)]
 
 
 VALUES: dict[str, Callable[[TreeWord], str]] = {
@@ -151,14 +151,14 @@ VALUES: dict[str, Callable[[TreeWord], str]] = {
     "complement": TreeWord.complement,
     "particle": TreeWord.particle,
 }
-"""What features are made of, by name."""
+"""Functions that compute the features, by name."""
 LANGUAGE = TemplateLanguage(VALUES)
 
 
 class LemmaTable:
-    """Lemmas of words with tags: those that were seen, and by edit scripts for those that were not.
+    """Lemmas of words with tags: known words are looked up, unknown ones use edit scripts.
 
-    A word that was not seen is changed as most of those are that have the same tag and share its longest
+    An unknown word uses the most common script among the known words with its tag that share its longest
     suffix.
     """
 
@@ -170,7 +170,7 @@ class LemmaTable:
         self.scripts = _common_scripts(self.known)
 
     def to_list(self) -> list[list[str]]:
-        """Return words, tags and lemmas, of which the table can be made again."""
+        """Return the words, tags and lemmas that define the table."""
         return [[word, tag, lemma] for (word, tag), lemma in sorted(self.known.items())]
 
     def lemma(self, word: str, tag: str) -> str:
@@ -185,7 +185,7 @@ class LemmaTable:
 
 
 def _common_scripts(known: dict[tuple[str, str], str]) -> dict[tuple[str, str], Script]:
-    """Return the most common script for each tag and suffix, among those that change no more than that."""
+    """Return the most common script for each tag and suffix, among scripts that only change the suffix."""
     counts: Counter[tuple[str, str, Script]] = Counter()
     for (word, tag), lemma in known.items():
         n_kept = _n_shared(word, lemma)
@@ -198,7 +198,7 @@ def _common_scripts(known: dict[tuple[str, str], str]) -> dict[tuple[str, str], 
 
 
 def _n_shared(word: str, lemma: str) -> int:
-    """Return how many letters two words have in common at their beginnings."""
+    """Return the length of the common prefix of two words."""
     return next(
         (at for at, pair in enumerate(zip(word, lemma, strict=False)) if pair[0] != pair[1]),
         min(len(word), len(lemma)),
@@ -213,23 +213,22 @@ def _suffixes(word: str) -> list[str]:
 class PredicateFinder(Model):
     """Finds predicates with their lemmas and senses.
 
-    A sense is the most frequent one that the lemma has with the same particle, and as an auxiliary or not;
-    nothing else is asked for.
+    The sense is the most frequent one of the lemma, given its particle and whether it is an auxiliary.
 
     Parameters
     ----------
     predicates : {"verbs", "all"}
-        Words that may be predicates: verbs by their tags, or also all those that have been some in training,
-        or whose lemmas have been.
+        Candidates: words with a verb tag, or also words whose form or lemma was a predicate in training.
     random_state : int
+        Seed of the random number generator.
 
     Attributes
     ----------
     table_ : LemmaTable
     senses_ : dict of str to str
-        The most frequent sense by what is known of a predicate.
+        The most frequent sense for each combination of lemma, particle and auxiliary use.
     classifier_ : CodeClassifier or None
-        Tells predicates from other words; None if there was none of these in training.
+        Identifies predicates; None if the training data has no candidates.
     """
 
     fields = saved(
@@ -243,7 +242,7 @@ class PredicateFinder(Model):
         self.random_state = random_state
 
     def fit(self, shapes: Sequence[Shape], sentences: Sequence[PropSentence]) -> Self:
-        """Learn from sentences of which all predicates are known."""
+        """Train on sentences with gold predicates."""
         known = [
             (TreeWord(shape, one.predicate, one.lemma), one.sense)
             for shape, sentence in zip(shapes, sentences, strict=True)
@@ -267,7 +266,7 @@ class PredicateFinder(Model):
         return self
 
     def _words(self, shape: Shape) -> Iterator[TreeWord]:
-        """Yield the words that may be predicates."""
+        """Yield the candidate words."""
         for place in range(len(shape.leaves)):
             text, tag = word_at(shape, place), tag_at(shape, place)
             is_verb = tag.startswith(VERB)
@@ -289,7 +288,7 @@ class PredicateFinder(Model):
         return Proposition(word.place, word.lemma, next(found, word.lemma + FIRST_SENSE), ())
 
     def restore(self) -> None:
-        """Collect the words and lemmas that are known."""
+        """Rebuild the sets of known words and lemmas."""
         self._known_words = {word for word, _ in self.table_.known}
         self._known_lemmas = set(self.table_.known.values())
 
@@ -318,7 +317,7 @@ def _common_senses(predicates: Iterable[tuple[TreeWord, str]]) -> dict[str, str]
 
 
 def _sense_keys(word: TreeWord) -> list[str]:
-    """Return what a sense is looked up by, the most exact first."""
+    """Return the lookup keys of a sense, the most specific first."""
     kind = f"{word.lemma} {word.tag()[: len(VERB)]}"
     with_particle = f"{kind} {word.particle()}"
     return [f"{with_particle} {word.behind('VP') is not None}", with_particle, kind, word.lemma]

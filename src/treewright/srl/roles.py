@@ -1,4 +1,4 @@
-"""RoleClassifier: which role an argument plays for its predicate (Moschitti 2006, section 4)."""
+"""RoleClassifier: classification of the semantic roles of arguments (Moschitti 2006, section 4)."""
 
 import os
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ TREE_KERNELS: dict[str, Kernel] = {
     "sst": SubsetTreeKernel(decay=0.4, normalize=True),
     "pt": PartialTreeKernel(decay=0.8, depth_decay=0.4, normalize=True),
 }
-"""With the decays of the paper."""
+"""Tree kernels with the decay factors of the paper."""
 RoleKernel: TypeAlias = Literal[
     "linear", "st", "sst", "pt", "linear+st", "linear+sst", "linear+pt",
     "fragments", "linear+fragments", "mined",
@@ -39,61 +39,90 @@ RoleKernel: TypeAlias = Literal[
 KERNELS = get_args(RoleKernel)
 SUMS = tuple(f"{LINEAR}+{name}" for name in TREE_KERNELS)
 MACHINES = tuple(each for each in KERNELS if each not in (LINEAR, MINED))
-"""Kernels that support vector machines are trained with."""
+"""Kernels that are used with support vector machines."""
 COSTS = {LINEAR: 0.1, f"{LINEAR}+{FRAGMENTS}": 0.1}
-"""Of linear models, whose features are not normalised; all others have `TREE_COST`. By EWT's dev set."""
+"""C of linear models over unnormalised features; all others use `TREE_COST`. Tuned on the EWT dev set."""
 TREE_COST = 5.0
 
 
 class RoleReason(NamedTuple):
-    """A feature or a fragment of an argument, and what it adds to the score of a role."""
+    """A feature or tree fragment of an argument, with its contribution to the score of a role.
+
+    Attributes
+    ----------
+    name : str
+        The feature or fragment.
+    weight : float
+        Its contribution to the score.
+
+    See Also
+    --------
+    RoleClassifier.explain : Returns these contributions.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> tree = tw.ConstTree.parse("(S (NP (NNP Mary)) (VP (VBD brought) (NP (DT a) (NN cat))))")
+    >>> arguments = [tw.Argument(tree, 1, 2, "ARG0"), tw.Argument(tree, 1, 9, "ARG1")]
+    >>> classifier = tw.RoleClassifier(kernel="linear", features="position").fit(arguments)
+    >>> classifier.explain(arguments[0], n=1)[0].name
+    'position|before'
+    """
 
     name: str
     weight: float
 
 
 class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
-    """Tells the roles of arguments, by a machine for each role against all others.
+    """Classifier of the semantic roles of arguments, one-vs-rest, with linear features or tree kernels.
 
     Parameters
     ----------
     kernel : str or Kernel
-        Kernel that compares arguments. ``"linear"``: features written by hand; ``"st"``,
-        ``"sst"`` and ``"pt"``, the subtrees, subset trees and partial trees of the tree that holds predicate
-        and argument; ``"linear+sst"`` and so on, the sum of both, each normalised; ``"fragments"`` and
-        ``"linear+fragments"``, a linear model whose features are the heaviest fragments of a machine with
-        subset trees; ``"mined"``, conjunctions of the features, found by mining. A `Kernel` is taken as one
-        of trees.
+        Kernel for comparing arguments. ``"linear"``: hand-crafted features; ``"st"``, ``"sst"``, ``"pt"``:
+        subtree, subset tree or partial tree kernel over the predicate-argument tree; ``"linear+sst"`` and so
+        on: the sum of both, each normalised; ``"fragments"``, ``"linear+fragments"``: a linear model over the
+        heaviest fragments of a subset tree SVM; ``"mined"``: mined conjunctions of the linear features. A
+        `Kernel` object is applied to the predicate-argument trees.
     features : {"standard", "extended"} or str
-        Features of the linear part. See `treewright.srl.features`.
+        Feature set of the linear part: a name, or templates as in `treewright.srl.features`.
     weight : float
-        Weight of the linear part in a sum.
+        Weight of the linear part in a sum of kernels.
     C : float, optional
-        Cost of a wrong role in training (by default one for the kernel).
+        Inverse of the regularization strength (default: depends on the kernel).
     adjuncts : {"separate", "merged"}
-        Separate roles for kinds of adjuncts (ARGM-TMP), or one for all.
+        Keep one role per kind of adjunct (ARGM-TMP), or merge all adjuncts.
     n_fragments : int
-        Number of fragments per machine, for linear models of fragments.
-    degree, threshold
-        As those of `ConjunctionClassifier`, for mining.
+        Number of fragments per SVM, for linear models over fragments.
+    degree : int
+        Maximum number of features in a mined conjunction.
+    threshold : float or "auto"
+        Minimum absolute gradient of a mined conjunction; "auto" chooses it.
     tol : float
-        Tolerance of the optimality conditions of a machine.
+        Tolerance of the stopping criterion of the SVM.
     cache_memory : int
-        Bytes for kernel values in training.
+        Size of the kernel cache in bytes.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads; it does not change the results.
 
     Attributes
     ----------
     classes_ : list of str
+        The roles.
     table_ : FeatureTable or None
         The linear features, if there are any.
     fragments_ : LinearizedTreeClassifier or None
-        Whose fragments are features, if any are.
+        The model whose tree fragments are features, if there is one.
     model_ : LinearMachine, TreeKernelClassifier, ConjunctionClassifier or None
-        None if there is one role only.
+        The classifier; None if there is only one role.
+
+    See Also
+    --------
+    RoleLabeler : Finds predicates and arguments and labels their roles.
+    find_arguments : Extracts training arguments from a treebank.
+    TreeKernelClassifier : SVM with tree kernels for any trees.
 
     Examples
     --------
@@ -156,15 +185,15 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Learn from arguments whose roles are known.
+        """Train on arguments with known roles.
 
         Parameters
         ----------
         arguments : sequence of Argument
-            Those of one tree best beside each other.
+            Training arguments. Training is faster if the arguments of a tree are adjacent.
         checkpoint : path, optional
-            A folder in which each machine of a kernel, or each round of mining, is kept. If it exists,
-            training goes on from it and ends as if it had not been interrupted.
+            Folder that stores each SVM or each mining round. If it exists, training resumes from it, with
+            the same result as without an interruption.
         """
         self.check()
         arguments = list(arguments)
@@ -185,11 +214,11 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
 
     def _labels(self, arguments: Sequence[Argument]) -> list[str]:
         if not arguments:
-            raise InputError("no arguments were given; expected at least one")
+            raise InputError("no arguments; expected at least one")
         labels = []
         for number, argument in enumerate(arguments):
             if not isinstance(argument, Argument):
-                raise InputError(f"argument {number} is {type(argument).__name__}; expected Argument")
+                raise InputError(f"argument {number} is a {type(argument).__name__}; expected an Argument")
             if argument.label is None:
                 raise InputError(f"argument {number} has no label; expected its role")
             labels.append(merge_adjuncts(argument.label) if self.adjuncts == "merged" else argument.label)
@@ -197,7 +226,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _parts(self) -> tuple[bool, str | Kernel | None]:
-        """Whether there are linear features, and what there is beside them."""
+        """Whether there are linear features, and the tree kernel, if any."""
         if not isinstance(self.kernel, str):
             return False, self.kernel
         if self.kernel in (LINEAR, MINED):
@@ -252,7 +281,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         labels: list[str],
         checkpoint: str | os.PathLike[str] | None,
     ) -> Any:  # noqa: ANN401
-        """Return arguments as the model takes them, after learning what there is to ask for."""
+        """Return arguments in the model's input format, after collecting their features."""
         is_linear, other = self._parts
         rows = None
         if is_linear:
@@ -283,7 +312,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         return [self.classes_[number] for number in best.tolist()]
 
     def decision_function(self, arguments: Sequence[Argument]) -> FloatArray:
-        """Return a value for each argument and each of `classes_`; the largest is that of the role."""
+        """Return the score of each argument for each of `classes_`."""
         self.check_is_fitted()
         if self.model_ is None or not arguments:
             return np.zeros((len(arguments), len(self.classes_)))
@@ -294,21 +323,22 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         return np.stack([-values, values], axis=1) if values.ndim == 1 else values
 
     def score(self, arguments: Sequence[Argument]) -> float:
-        """Return the share of arguments whose role is found."""
+        """Return the accuracy: the share of arguments with the right role."""
         labels = self._labels(arguments)
         pairs = zip(labels, self.predict(arguments), strict=True)
         return sum(label == found for label, found in pairs) / len(labels)
 
     def explain(self, argument: Argument, n: int = 10, *, label: str | None = None) -> list[RoleReason]:
-        """Return the features and fragments that speak most for a role, or against it.
+        """Return the features and fragments that contribute most to the score of a role, for or against it.
 
         Parameters
         ----------
         argument : Argument
+            The argument to explain.
         n : int
-            How many.
+            Maximum number of contributions.
         label : str, optional
-            The role; without it, that which is predicted.
+            The role to explain (default: the predicted role).
         """
         self.check_is_fitted()
         check_integer("n", n, minimum=1)
@@ -340,7 +370,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         return sorted(reasons, key=lambda reason: -abs(reason.weight))[:n]
 
     def _explain_vector(self, vector: SparseVector, label: str) -> list[RoleReason]:
-        """Return what each feature adds in a sum of kernels."""
+        """Return the contribution of each linear feature in a sum of kernels."""
         assert self.table_ is not None
         rows = stack_vectors(
             [one for _, one in self.model_.support_examples_], n_columns=len(self.table_.names_)
@@ -366,17 +396,17 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         return [RoleReason(names[row.indices[at]], float(weights[at])) for at in best.tolist()]
 
     def check(self) -> None:
-        """Check what the constructor was given, as `fit` does first of all."""
+        """Validate the parameters."""
         check_params(self)
         read_templates(self.features)
 
     def check_fitted_state(self) -> None:
-        """Check that the parts are those of the kernel."""
+        """Check that the fitted attributes match the kernel."""
         if not isinstance(self.kernel, Kernel):
             check_choice("kernel", self.kernel, KERNELS)
         is_linear, other = self._parts
         has_model = self.model_ is not None
-        expect(has_model == (len(self.classes_) > 1), "a model where there are several classes")
+        expect(has_model == (len(self.classes_) > 1), "a model if there are several classes")
         expect((self.table_ is not None) == (has_model and is_linear), "a table of linear features")
         expect((self.fragments_ is not None) == (has_model and other == FRAGMENTS), "fragments of trees")
         if has_model:
@@ -390,7 +420,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
 
 
 def _split(rows: csr_matrix) -> list[SparseVector]:
-    """Return the rows of a matrix one by one, with places from 1."""
+    """Return the rows of a matrix as sparse vectors, with columns numbered from 1."""
     bounds = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
     return [
         SparseVector(rows.indices[begin:end].astype(np.int64) + 1, rows.data[begin:end])

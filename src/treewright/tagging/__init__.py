@@ -1,1 +1,1 @@
-"""Taggers: parts of speech, morphological features and lemmas."""
+"""Tokenization and tagging: sentences, tokens, parts of speech, morphological features and lemmas."""

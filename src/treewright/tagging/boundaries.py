@@ -1,4 +1,4 @@
-"""Where tokens and sentences end: a linear classifier of yes and no, and what it looks at."""
+"""Token and sentence boundaries: a binary linear classifier and its features."""
 
 import re
 import unicodedata
@@ -59,7 +59,7 @@ TOKEN_ATTRIBUTES = (
 )
 MAX_PARTS = 6
 CHARACTERS = TemplateLanguage(CHARACTER_ATTRIBUTES, roles=("c",), max_offset=8, max_atoms=MAX_PARTS)
-"""Templates (see `treewright.data.templates`) name the character after which a token may end, ``c``."""
+"""Templates (see `treewright.data.templates`) describe the character ``c`` after which a token may end."""
 TOKENS = TemplateLanguage(TOKEN_ATTRIBUTES, roles=("t",), max_offset=8, max_atoms=MAX_PARTS)
 
 N_POINTS = 0x110000
@@ -70,9 +70,9 @@ KINDS = (
     *("punctuation", "currency", "math", "symbol", "modifier", "control", "format", "other"),
 )
 OWN_KINDS = ".,:;!?'\"-/@#&%*_()[]…“”’‘。、，！？「」『』·・"
-"""Characters that are a kind of their own."""
+"""Characters that form a kind of their own."""
 KIND_NUMBERS = {name: number for number, name in enumerate((*KINDS, *OWN_KINDS))}
-"""Those of white space are `SPACE`, `LINE` and `PARAGRAPH`."""
+"""Number of each kind; white space has the kinds `SPACE`, `LINE` and `PARAGRAPH`."""
 N_KINDS = len(KIND_NUMBERS)
 CATEGORIES = {
     "Cc": "control",
@@ -91,7 +91,7 @@ CATEGORIES = {
     "Sm": "math",
     "So": "symbol",
 }
-"""The kinds of characters by their category in Unicode, or else by its first letter."""
+"""Kind of a character by its Unicode category, or else by the first letter of the category."""
 WIDE_CATEGORIES = {"L": "letter", "N": "number", "P": "punctuation"}
 SCRIPTS = (
     *((0x3040, 0x309F, "hiragana"), (0x30A0, 0x30FF, "katakana"), (0x31F0, 0x31FF, "katakana")),
@@ -110,19 +110,19 @@ SCRIPTS = (
     *((0x0E00, 0x0EFF, "unspaced"), (0x0F00, 0x0FFF, "unspaced"), (0x1000, 0x109F, "unspaced")),
     *((0x1780, 0x17FF, "unspaced"), (0x1950, 0x19DF, "unspaced"), (0x1A20, 0x1AAF, "unspaced")),
 )
-"""Letters of scripts that are written without spaces, or between them."""
+"""Letters of scripts written without spaces between words."""
 EXTENDERS = frozenset(map(chr, [0x200C, *range(0x1F3FB, 0x1F400), *range(0xE0020, 0xE0080)]))
-"""Characters that, like combining marks, belong to the one before: skin tones, and tags of flags."""
+"""Characters that extend the previous one, like combining marks: skin tones and flag tags."""
 ZERO_WIDTH_JOINER = 0x200D
 REGIONAL_INDICATORS = (0x1F1E6, 0x1F1FF)
 ADDRESS = re.compile(r"(?:\b[a-zA-Z][a-zA-Z0-9+.-]{1,15}://|\bwww\.)[^\s<>\"]*[^\s<>\".,;:!?)\]}'’”»]")
-"""An address on the web, without marks that end a sentence or close what is before it."""
+"""A web address, without trailing punctuation or closing brackets."""
 LINE_BREAKS = "\n\r\x0b\x0c\x85\u2028"
 PARAGRAPH_BREAK = "\u2029"
 
 
 class CharacterTable(NamedTuple):
-    """What is known of each character there is; a kind of 0 has not been looked up."""
+    """Cached properties of all Unicode characters; a kind of 0 is not computed yet."""
 
     points: npt.NDArray[np.uint32]
     folded: npt.NDArray[np.uint32]
@@ -139,7 +139,7 @@ def _character_table() -> CharacterTable:
 
 
 def encode_characters(text: str) -> Characters:
-    """Turn a text into arrays."""
+    """Encode a text as arrays of code points, folded characters and kinds."""
     table = _character_table()
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     kinds = table.kinds[points]
@@ -159,10 +159,10 @@ def encode_characters(text: str) -> Characters:
 def find_holds(
     text: str, points: npt.NDArray[np.uint32], kinds: npt.NDArray[np.uint8]
 ) -> npt.NDArray[np.bool_]:
-    """Return after which characters no token ends: those inside grapheme clusters and web addresses.
+    """Return the characters after which no token may end: those inside grapheme clusters and web addresses.
 
-    A cluster is a character with its combining marks, variation selectors and skin tone, characters joined
-    by a zero-width joiner, or a pair of regional indicators, which is a flag.
+    A grapheme cluster is a character with its combining marks, variation selectors and skin tone, characters
+    joined by a zero-width joiner, or a pair of regional indicators (a flag).
     """
     holds = np.zeros(len(points), dtype=np.bool_)
     is_extending = kinds == KIND_NUMBERS["mark"]
@@ -183,7 +183,7 @@ def find_holds(
 
 
 def _mark_paragraphs(points: npt.NDArray[np.uint32], kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the kinds with that of a paragraph where white space has a second line break."""
+    """Change the kind of the second of two line breaks without text between them to `PARAGRAPH`."""
     breaks = np.flatnonzero(kinds == LINE)
     breaks = breaks[~((points[breaks] == ord("\n")) & (points[breaks - 1] == ord("\r")) & (breaks > 0))]
     n_words = np.cumsum(kinds > PARAGRAPH)
@@ -193,7 +193,7 @@ def _mark_paragraphs(points: npt.NDArray[np.uint32], kinds: npt.NDArray[np.uint8
 
 
 def _fold(letter: str) -> str:
-    """Return the lower case of a letter, 0 for any digit and a space for any white space."""
+    """Return the lower-case letter, 0 for a digit, or a space for white space."""
     if letter.isspace():
         return " "
     return "0" if letter.isdigit() else letter.lower()[0]
@@ -215,17 +215,17 @@ def _kind(letter: str) -> str:
 
 
 class BoundaryWeightsField:
-    """The weights of a classifier as a field of it."""
+    """Boundary weights as a field of a model."""
 
     def put(self, state: State, name: str, value: BoundaryWeights) -> None:
-        """Add the keys and weights."""
+        """Add the keys and weights to a saved state."""
         is_used = value.keys > 0
         order = np.argsort(value.keys[is_used])
         state.arrays[f"{name}.keys"] = value.keys[is_used][order]
         PackedWeights().put(state, name, value.values[is_used][order])
 
     def take(self, state: State, name: str) -> BoundaryWeights:
-        """Remove and return the weights."""
+        """Remove and return the weights from a saved state."""
         keys = Array("u", low=1, is_increasing=True).take(state, f"{name}.keys")
         values = PackedWeights().take(state, name)
         expect(len(keys) == len(values), "a weight for each key")
@@ -233,14 +233,14 @@ class BoundaryWeightsField:
 
 
 class BoundaryClassifier(Model):
-    """A linear classifier of units, characters or tokens, after which something may end.
+    """Linear classifier that decides after which characters or tokens a boundary lies.
 
     Parameters
     ----------
     templates : str
-        A template a line.
+        Feature templates, one per line.
     unit : {"c", "t"}
-        What the templates are about.
+        Unit of the templates: characters or tokens.
 
     Attributes
     ----------
@@ -269,7 +269,7 @@ class BoundaryClassifier(Model):
         after_epoch: Callable[[int, float], None] | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> Self:
-        """Learn from the keys of the features of units, a row each, and whether something ends there."""
+        """Train on the feature keys of units (one row each) and their gold boundaries."""
         distinct, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
         number = np.where(counts >= min_count, np.cumsum(counts >= min_count) - 1, -1).astype(np.int32)
         rows = number[inverse.reshape(keys.shape)]
@@ -284,7 +284,7 @@ class BoundaryClassifier(Model):
             for epoch in range(epochs):
                 order = rng.permutation(len(gold))
                 if epoch < n_done:
-                    continue  # random numbers are drawn all the same, so that the next ones are the same
+                    continue  # draw the random numbers of skipped epochs, so that later ones are the same
                 loss = 0.0
                 for part in counted.slices(len(gold), LEARNT_AT_A_TIME):
                     loss += learn(rows, gold, order[part], rate, penalty, learnt)
@@ -294,13 +294,13 @@ class BoundaryClassifier(Model):
                     after_epoch(epoch, loss / max(1, len(gold)))
         weights = average(learnt.weights, learnt.totals, int(learnt.steps[0]))
         is_kept = np.abs(weights) >= smallest
-        values = unpack(pack(weights[is_kept]))  # the same as after saving and loading
+        values = unpack(pack(weights[is_kept]))  # rounded as after saving and loading
         self.weights_ = make_weights(kept[is_kept].astype(np.uint32), values)
         return self
 
     @property
     def model(self) -> tuple[Rules, BoundaryWeights, float]:
-        """What decides: an end has a score above the number."""
+        """The templates, weights and threshold: a score above the threshold is a boundary."""
         return self.rules, self.weights_, 0.0
 
 
@@ -310,7 +310,7 @@ def _begin(n_features: int) -> Learnt:
 
 
 def make_weights(keys: npt.NDArray[np.uint32], values: npt.NDArray[np.float32]) -> BoundaryWeights:
-    """Make a table of distinct keys and their weights."""
+    """Build a hash table from distinct keys and their weights."""
     table, slots = index_table(keys)
     placed = np.zeros(len(table), dtype=np.float32)
     placed[slots] = values
@@ -318,7 +318,7 @@ def make_weights(keys: npt.NDArray[np.uint32], values: npt.NDArray[np.float32]) 
 
 
 def index_table(keys: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.uint32], Integers]:
-    """Return a table of keys, and where each of them is."""
+    """Return a hash table of the keys, and the slot of each key."""
     table = np.zeros(1 << (2 * len(keys) + 1).bit_length(), dtype=np.uint32)
     slots = np.zeros(len(keys), dtype=np.int64)
     index_keys(keys, table, slots)
@@ -326,7 +326,7 @@ def index_table(keys: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.uint32], I
 
 
 def compile_templates(language: TemplateLanguage, text: str) -> Rules:
-    """Turn lines of atoms into arrays."""
+    """Compile template lines into arrays."""
     names: Sequence[str] = tuple(language.attributes)
     lines = [
         [(names.index(atom.attribute), atom.offset) for atom in template.atoms]

@@ -1,4 +1,4 @@
-"""A classifier of words in context, by which both tags and lemmas are chosen."""
+"""A linear classifier of words in context, used for both tags and lemmas."""
 
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -55,25 +55,25 @@ ATTRIBUTES = {
 LEXICAL = {(WORD, 0), (LOWER, 0), (CLASS, 0)}
 MAX_PARTS = 3
 LANGUAGE = TemplateLanguage(ATTRIBUTES, roles=("w",), max_offset=2, max_atoms=MAX_PARTS)
-"""Templates (see `treewright.data.templates`) name the word in question, ``w``, and its neighbours."""
+"""Templates (see `treewright.data.templates`) describe the current word ``w`` and its neighbours."""
 KINDS = {"Lu": "X", "Lt": "X", "Ll": "x", "Nd": "0"}
-"""What stands for the letters of a category in a shape; other letters are c, marks m, the rest themselves."""
+"""Shape symbols by Unicode category; other letters become c, marks m, and the rest stays unchanged."""
 
 MARGIN = 30.0
 SMALLEST = 0.5
-"""Weights below it are forgotten."""
+"""Weights with a smaller magnitude are dropped."""
 LEARNT_AT_A_TIME = 1000
 LEARNT = ("starts", "sizes", "rooms", "used", "pieces", "weights", "totals")
-"""What changes in a table as it is learnt."""
+"""Arrays of a weight table that change during training."""
 HIDING = 0.5
-"""A word seen n times in training is hidden with the probability `HIDING` / sqrt(n)."""
+"""A word with count n is hidden in training with probability `HIDING` / sqrt(n)."""
 
 
 class TableField:
-    """The weights of a classifier as a field of it."""
+    """A weight table as a field of a model."""
 
     def put(self, state: State, name: str, value: WeightTable) -> None:
-        """Add the table, its rows in the order of their keys, which deflates best."""
+        """Add the table to a saved state, sorted by key because that compresses best."""
         order = np.argsort(value.keys)
         keys, sizes = value.keys[order], value.sizes[order]
         places = np.arange(sizes.sum()) + np.repeat(value.starts[order] - np.cumsum(sizes) + sizes, sizes)
@@ -93,24 +93,24 @@ class TableField:
             )
 
     def take(self, state: State, name: str) -> WeightTable:
-        """Remove and return the table."""
+        """Remove and return the table from a saved state."""
         gaps, sizes, pieces = (Array("u").take(state, f"{name}.{key}") for key in ("gaps", "sizes", "pieces"))
         keys = np.cumsum(gaps, dtype=np.uint64)
         weights = PackedWeights().take(state, name)
         expect(len(sizes) == len(keys), "a size for each key")
         expect(len(keys) == 0 or keys[-1] < 1 << 32, "keys of 32 bits")
         total = int(sizes.sum(dtype=np.int64))
-        expect(total == len(pieces) == len(weights), "a piece and a weight for each place of a row")
+        expect(total == len(pieces) == len(weights), "a piece and a weight for each table entry")
         return _make_table(keys.astype(np.uint32), sizes.astype(np.int32), pieces.astype(np.int32), weights)
 
 
 class WordClassifier(Model):
-    """An averaged linear classifier of words in context, whose outcomes are made of pieces.
+    """Averaged perceptron for words in context, whose outcomes are composed of pieces.
 
     Parameters
     ----------
     fixed, moving : str
-        Templates, a line each; `moving` are those that look at the outcomes of the words before.
+        Feature templates, one per line; `moving` ones use the outcomes of previous words.
     pieces : sequence of sequence of int
         The pieces of each outcome, numbered from 0.
 
@@ -146,28 +146,31 @@ class WordClassifier(Model):
         what: str = "learning tags",
         unit: str = "sentences",
     ) -> Self:
-        """Learn the outcomes of the words of a text.
+        """Train on the words of a text.
 
         Parameters
         ----------
         text : EncodedText
         labels : ndarray of int32
-            The labels that fixed templates may look at.
+            Labels that the fixed templates may use.
         gold : ndarray of int32
-            The right outcomes.
+            The gold outcomes.
         n_seen : ndarray of int
-            How often each word is in the training data; rare ones are hidden at times, so that weights
-            for unknown words are learnt too.
-        epochs, random_state : int
+            Count of each word in the training data. Rare words are hidden at random, so that the
+            classifier also learns weights for unknown words.
+        epochs : int
+            Number of passes over the text.
+        random_state : int
+            Seed of the random number generator.
         min_count : int
-            How often a feature must occur.
+            Minimum count of a feature.
         after_epoch : callable, optional
-            Called with the number of the epoch and the percentage of words that needed no update.
+            Called with the number of the epoch and the percentage of words without an update.
         checkpoint : Checkpoint, optional
-            Where each epoch is kept, and from where one goes on.
+            Stores each epoch; training resumes from the last one.
         what, unit : str
-            What is done, and to what, for whoever hears of it (see `treewright.progress`); the step of the
-            checkpoint has the name of what is done.
+            Description and unit of the progress bar (see `treewright.progress`). `what` also names the step
+            of the checkpoint.
         """
         keys = self._keys(self._fixed, text, labels)
         table = _empty_table(_frequent_keys([keys, self._keys(self._moving, text, gold)], min_count))
@@ -183,7 +186,7 @@ class WordClassifier(Model):
                 order = rng.permutation(n_sentences)
                 is_hidden = rng.random(len(gold)) < hiding
                 if epoch < n_done:
-                    continue  # random numbers are drawn all the same, so that the next ones are the same
+                    continue  # draw the random numbers of skipped epochs, so that later ones are the same
                 n_safe = len(gold)
                 for part in counted.slices(n_sentences, LEARNT_AT_A_TIME):
                     block, model = order[part], self._model(table)
@@ -199,14 +202,14 @@ class WordClassifier(Model):
         return self
 
     def choose(self, text: EncodedText, labels: IntArray) -> IntArray:
-        """Return the outcomes of the words of a text."""
+        """Return the predicted outcomes of the words of a text."""
         found = np.zeros(len(text.types), dtype=np.int32)
         rows = _find_rows(self.table_, self._keys(self._fixed, text, labels))
         choose(self._model(self.table_), text, rows, found)
         return found
 
     def check_fitted_state(self) -> None:
-        """Check that all weights are those of pieces of outcomes."""
+        """Check that each weight belongs to a piece of an outcome."""
         expect(self.table_.pieces.max(initial=-1) <= self._pieces.max(initial=-1), "weights of known pieces")
 
     def _model(self, table: WeightTable) -> OutcomeModel:
@@ -221,7 +224,7 @@ class WordClassifier(Model):
 
 
 def compile_templates(text: str, *, first_number: int = 0) -> WordTemplates:
-    """Turn lines of atoms into arrays; the templates are numbered from `first_number`."""
+    """Compile template lines into arrays; the templates are numbered from `first_number`."""
     lines = [
         [(ATTRIBUTES[atom.attribute], atom.offset) for atom in template.atoms]
         for template in LANGUAGE.parse(text)
@@ -238,7 +241,7 @@ def compile_templates(text: str, *, first_number: int = 0) -> WordTemplates:
 
 
 def word_attributes(words: Sequence[str], lexicon: Lexicon) -> npt.NDArray[np.uint64]:
-    """Return the attributes of words, a row each."""
+    """Return the attributes of words, one row per word."""
     points = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     distinct, which = np.unique(points, return_inverse=True)
     letters = [chr(point) for point in distinct.tolist()]
@@ -251,25 +254,25 @@ def word_attributes(words: Sequence[str], lexicon: Lexicon) -> npt.NDArray[np.ui
 
 
 def hash_words(words: Sequence[str], attribute: int = WORD) -> npt.NDArray[np.uint64]:
-    """Return one attribute of words, which is a hash of them."""
+    """Return a hash of each word: one of its attributes."""
     no_words = Lexicon(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32))
     hashes: npt.NDArray[np.uint64] = word_attributes(words, no_words)[:, attribute]
     return hashes
 
 
 def _fold(letter: str) -> str:
-    """Return the lower case of a letter, which may have two, and 0 for any digit."""
+    """Return the first character of the lower-cased letter, or 0 for a digit."""
     return "0" if letter.isdigit() else letter.lower()[0]
 
 
 def _kind(letter: str) -> str:
-    """Return what stands for a letter in the shape of a word."""
+    """Return the shape symbol of a letter."""
     category = unicodedata.category(letter)
     return KINDS.get(category) or {"L": "c", "M": "m"}.get(category[0], letter)
 
 
 def _frequent_keys(keys: Sequence[npt.NDArray[np.uint32]], min_count: int) -> npt.NDArray[np.uint32]:
-    """Return the keys that occur often enough, in order."""
+    """Return the keys with at least the minimum count, in order."""
     distinct, counts = np.unique(np.concatenate([each.ravel() for each in keys]), return_counts=True)
     return distinct[counts >= min_count]
 
@@ -288,7 +291,7 @@ def _empty_table(keys: npt.NDArray[np.uint32]) -> WeightTable:
 def _make_table(
     keys: npt.NDArray[np.uint32], sizes: IntArray, pieces: IntArray, weights: npt.NDArray[np.float32]
 ) -> WeightTable:
-    """Make a table of rows that follow each other without gaps."""
+    """Build a table whose rows are contiguous."""
     slots = np.full(1 << (2 * len(keys)).bit_length(), -1, dtype=np.int32)
     index_keys(keys, slots)
     starts = np.cumsum(sizes, dtype=np.int64) - sizes
@@ -297,9 +300,9 @@ def _make_table(
 
 
 def _averaged(table: WeightTable, n_steps: int) -> WeightTable:
-    """Return a table of the mean weights, without small ones and the rows that have no others.
+    """Return a table of averaged weights, without small weights and empty rows.
 
-    Outcomes must not change by saving, so the weights are rounded as on disk.
+    The weights are rounded as on disk, so that saving does not change predictions.
     """
     rows = np.repeat(np.arange(len(table.keys)), table.sizes)
     places = np.arange(len(rows)) + np.repeat(

@@ -1,7 +1,7 @@
-"""Lemmas by edit scripts.
+"""Lemmatization by edit scripts.
 
-A script says how a word becomes its lemma: its letters are put in lower case, say, some are cut off at either
-end, and others are put there.
+An edit script turns a word into its lemma: it changes the casing, removes letters at either end, and adds
+letters there.
 """
 
 from collections import Counter
@@ -42,10 +42,10 @@ w.prefix2 w.upos
 w.prefix3 w.upos
 w.prefix4 w.upos
 """
-"""Features of a word and its label that scripts are chosen by."""
+"""Features of a word and its label for choosing a script."""
 
 CASINGS: dict[str, Callable[[str], str]] = {
-    "lower": lambda word: word.replace("İ", "i").lower(),  # which Python turns into two letters
+    "lower": lambda word: word.replace("İ", "i").lower(),  # Python lowers it to two characters
     "keep": str,
     "title": lambda word: word[:1].upper() + word[1:].lower(),
     "upper": str.upper,
@@ -54,21 +54,21 @@ CASINGS: dict[str, Callable[[str], str]] = {
 
 
 MIN_STEM = 2
-"""Letters of a word that a script keeps, unless it kept fewer of a word in training."""
+"""Letters of a word that a script must keep, unless it kept fewer in training."""
 
 
 class Script(NamedTuple):
-    """How a word becomes its lemma."""
+    """Turns a word into its lemma."""
 
     casing: str
     n_before: int
-    """Letters cut off in front."""
+    """Number of letters to remove at the start."""
     before: str
-    """Letters put there."""
+    """Letters to add at the start."""
     n_after: int
     after: str
     shortest: int = 0
-    """Letters that must remain of the word; if fewer do, nothing is cut off or added."""
+    """Minimum number of letters to keep; if fewer remain, only the casing changes."""
 
     def apply(self, word: str) -> str:
         """Return the lemma of a word."""
@@ -79,7 +79,7 @@ class Script(NamedTuple):
 
 
 def make_script(word: str, lemma: str) -> Script:
-    """Return the script that keeps most of the word, with the first casing of `CASINGS` that does."""
+    """Return the script that keeps most of the word; ties go to the first casing in `CASINGS`."""
     best = Script("drop", 0, "", 0, lemma)
     longest = 0
     for casing, change in CASINGS.items():
@@ -92,9 +92,9 @@ def make_script(word: str, lemma: str) -> Script:
 
 
 def longest_common(a: str, b: str, shortest: int = 0) -> tuple[int, int, int]:
-    """Return where the first longest common substring is in either string, and its length.
+    """Return the start of the first longest common substring in either string, and its length.
 
-    It is looked for only among those longer than `shortest`; without one the length is 0.
+    Only substrings longer than `shortest` count; without one the length is 0.
     """
     for size in range(min(len(a), len(b)), shortest, -1):
         for at in range(len(a) - size + 1):
@@ -105,13 +105,14 @@ def longest_common(a: str, b: str, shortest: int = 0) -> tuple[int, int, int]:
 
 
 class Lemmatizer(Model):
-    """A chooser of edit scripts for words with labels.
+    """Classifier that chooses an edit script for each word with its label.
 
     Parameters
     ----------
     epochs : int
-        Passes over the distinct pairs of a word and a label.
+        Number of passes over the distinct pairs of word and label.
     random_state : int
+        Seed of the random number generator.
 
     Attributes
     ----------
@@ -137,7 +138,7 @@ class Lemmatizer(Model):
         *,
         checkpoint: Checkpoint | None = None,
     ) -> Self:
-        """Learn from words with labels and lemmas; a lemma ``"_"`` is not known."""
+        """Train on words with labels and lemmas; the lemma ``"_"`` means unknown."""
         pairs = Pairs.from_text(text, labels)
         scripts = _frequent_scripts(pairs, words, lemmas)
         is_known = np.array([script is not None for script in scripts])
@@ -162,7 +163,7 @@ class Lemmatizer(Model):
         return self
 
     def _limit_scripts(self, scripts: Sequence[Script | None], words: Sequence[str]) -> None:
-        """Let scripts leave at least two letters, or one if so in the training data: *sing* is not *se*."""
+        """Require scripts to keep two letters, or one if they did in training: *sing* is not *se*."""
         shortest: dict[Script, int] = {}
         for script, word in zip(scripts, words, strict=True):
             if script is not None and script.n_before + script.n_after:
@@ -183,23 +184,23 @@ class Lemmatizer(Model):
         return [chosen[number] for number in pairs.of_words.tolist()]
 
     def check_fitted_state(self) -> None:
-        """Check that the classifier chooses among the scripts."""
+        """Check that there is one outcome per script."""
         expect(len(self.classifier_.pieces) == len(self.scripts_), "a piece for each script")
 
 
 class Pairs(NamedTuple):
-    """The distinct pairs of a word and a label in a text."""
+    """The distinct pairs of word and label in a text."""
 
     types: IntArray
     labels: IntArray
     examples: npt.NDArray[np.int64]
-    """A word of the text for each pair."""
+    """Position of one word of the text for each pair."""
     of_words: npt.NDArray[np.int64]
     """The pair of each word."""
 
     @classmethod
     def from_text(cls, text: EncodedText, labels: IntArray) -> "Pairs":
-        """Collect the pairs of the words of a text and their labels."""
+        """Collect the distinct pairs of the words of a text and their labels."""
         n_labels = len(text.label_values)
         codes = text.types.astype(np.int64) * n_labels + labels
         codes, examples, of_words = np.unique(codes, return_index=True, return_inverse=True)
@@ -207,13 +208,13 @@ class Pairs(NamedTuple):
         return cls(types.astype(np.int32), own.astype(np.int32), examples, of_words)
 
     def as_text(self, text: EncodedText, is_kept: npt.NDArray[np.bool_] | None = None) -> EncodedText:
-        """Return the pairs, or those kept, as sentences of one word."""
+        """Return the pairs, or the kept ones, as sentences of one word each."""
         types = self.types if is_kept is None else self.types[is_kept]
         return text._replace(indptr=np.arange(len(types) + 1), types=types)
 
 
 def _frequent_scripts(pairs: Pairs, words: Sequence[str], lemmas: Sequence[str]) -> list[Script | None]:
-    """Return the script for the most frequent lemma of each pair, None where no lemma is known."""
+    """Return the script of the most frequent lemma of each pair, or None if the lemma is unknown."""
     counts: list[Counter[str]] = [Counter() for _ in pairs.examples]
     for pair, lemma in zip(pairs.of_words.tolist(), lemmas, strict=True):
         counts[pair][lemma] += lemma != "_"

@@ -1,8 +1,7 @@
-"""Multiword tokens: what a token that stands for several words becomes.
+"""Multiword tokens: splitting a token into its syntactic words.
 
-A splitting says how the words are made of the token. One of them, the stem, is what remains of the token when
-letters are cut off at either end and others put there; the others are parts of the token, or the same letters
-whatever the token.
+A splitting derives the words from the token. An edit script makes one of them, the stem, from the token; the
+other words are substrings of the token or constant strings.
 """
 
 from collections import Counter
@@ -47,28 +46,28 @@ w.upos w.shape
 w.upos w.suffix3
 w.tag w.suffix4
 """
-"""Features of a token. Its label is what is known of its stem: ``upos`` is the shortest ending
-that leaves a known word and the part of speech of that word, ``tag`` the longest one, ``label`` are all."""
+"""Features of a token. Its label describes known stems: ``upos`` is the shortest ending that leaves a known
+word, with the part of speech of that word; ``tag`` uses the longest such ending, ``label`` all of them."""
 MIN_ENDINGS = 40
-"""Distinct endings from which on stems are looked up; before that, the endings alone are enough."""
+"""Minimum number of distinct endings for looking up stems; with fewer, the endings suffice as features."""
 MAX_ENDING = 8
 MAX_KNOWN = 100_000
-"""Tokens whose words are remembered."""
+"""Maximum number of cached tokens."""
 
 
 class Splitting(NamedTuple):
-    """How a token becomes words."""
+    """Splits a token into words."""
 
     cuts: tuple[int, ...]
-    """Where the token is cut, from its beginning or, if negative, from its end; none if it has a script."""
+    """Positions of the cuts, from the start or, if negative, from the end; empty if there is a script."""
     stem: int = 0
-    """Which word is made by the script."""
+    """Position of the word that the script makes."""
     script: Script | None = None
     others: tuple[str, ...] = ()
     """The other words."""
 
     def apply(self, form: str) -> tuple[str, ...]:
-        """Return the words of a token, which is the only one if they cannot be made of it."""
+        """Return the words of a token, or the token itself if the splitting does not apply."""
         if self.script is None:
             places = [cut if cut >= 0 else len(form) + cut for cut in self.cuts]
             bounds = [0, *places, len(form)]
@@ -82,7 +81,7 @@ class Splitting(NamedTuple):
 
 
 def make_splitting(form: str, words: tuple[str, ...]) -> Splitting:
-    """Return a splitting that makes the words of the token."""
+    """Return a splitting that turns the token into the words."""
     sizes = [len(word) for word in words]
     if "".join(words) == form:
         longest = sizes.index(max(sizes))
@@ -107,24 +106,25 @@ def _decode_splitting(cuts: list[int], stem: int, script: list[Any] | None, othe
 
 
 class MultiwordSplitter(Model):
-    """Decides which tokens are several words, and which.
+    """Decides which tokens are multiword tokens, and splits them.
 
     Parameters
     ----------
     epochs : int
-        Passes over the distinct tokens.
+        Number of passes over the distinct tokens.
     random_state : int
+        Seed of the random number generator.
 
     Attributes
     ----------
     splittings_ : list of Splitting or None
-        None is for tokens that are one word.
+        None stands for single words.
     exceptions_ : dict of str to int
-        Tokens of the training data about which the classifier would be wrong, with their splitting.
+        Training tokens that the classifier gets wrong, with the index of their splitting.
     endings_ : list of str
-        What is cut off known words, in lower case; empty if stems are not looked up.
+        Lower-case endings to remove when looking for known stems; empty if stems are not used.
     stems_ : Lexicon
-        Tokens that are one word, by the upper half of their hash, with the number of their part of speech.
+        Tokens that are single words, by the upper half of their hash, with their part of speech.
     classifier_ : WordClassifier
     """
 
@@ -141,9 +141,9 @@ class MultiwordSplitter(Model):
         self.random_state = random_state
 
     def fit(self, counts: Mapping[str, Mapping[tuple[str, ...], int]], tags: Mapping[str, str]) -> Self:
-        """Learn from how often each token was which words.
+        """Train on counts of the splittings of each token.
 
-        `tags` are the parts of speech of tokens, in lower case, that are one word.
+        `tags` maps lower-cased single-word tokens to their part of speech.
         """
         forms = list(counts)
         best = [max(words, key=words.__getitem__) for words in counts.values()]
@@ -192,7 +192,7 @@ class MultiwordSplitter(Model):
         self.restore()
 
     def _encode(self, forms: Sequence[str]) -> tuple[EncodedText, IntArray]:
-        """Return tokens as sentences of one word, and their labels."""
+        """Return the tokens as sentences of one word each, and their labels."""
         labels: dict[tuple[str, ...], int] = {}
         numbers = [labels.setdefault(label, len(labels)) for label in self._describe(forms)]
         no_words = Lexicon(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32))
@@ -206,7 +206,7 @@ class MultiwordSplitter(Model):
         return text, np.array(numbers, dtype=np.int32)
 
     def _describe(self, forms: Sequence[str]) -> list[tuple[str, str, str]]:
-        """Return the labels of tokens: endings that leave known words, and the tags of those."""
+        """Return the labels of tokens: endings that leave known stems, with the tags of the stems."""
         if not self.endings_:
             return [("", "", "")] * len(forms)
         endings = set(self.endings_)
@@ -224,12 +224,12 @@ class MultiwordSplitter(Model):
         return [(each[0], each[-1], " ".join(each)) if each else ("", "", "") for each in found]
 
     def restore(self) -> None:
-        """Make the table of stems, and remember no tokens."""
+        """Build the lookup table of stems and an empty cache."""
         self._stems = dict(zip(self.stems_.forms.tolist(), self.stems_.classes.tolist(), strict=True))
         self._known: dict[str, tuple[str, ...] | None] = {}
 
     def split(self, forms: Iterable[str]) -> Mapping[str, tuple[str, ...] | None]:
-        """Return the words of tokens, None for those that are one word."""
+        """Return the words of each token, or None for single words."""
         known = self._known
         distinct = set(forms)
         new = sorted(distinct - known.keys())
@@ -245,13 +245,13 @@ class MultiwordSplitter(Model):
         return known
 
     def check_fitted_state(self) -> None:
-        """Check that the classifier chooses among the splittings."""
+        """Check that there is one outcome per splitting."""
         expect(len(self.classifier_.pieces) == len(self.splittings_), "a piece for each splitting")
-        expect(not self.classifier_.moving, "features that look at no other tokens")
+        expect(not self.classifier_.moving, "templates without other tokens")
         expect(len(self.stems_.forms) == len(self.stems_.classes), "a part of speech for each stem")
         expect(
             all(0 <= number < len(self.splittings_) for number in self.exceptions_.values()),
-            "exceptions that are splittings",
+            "exceptions that refer to splittings",
         )
 
 

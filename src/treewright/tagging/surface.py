@@ -1,4 +1,4 @@
-"""Surface tokens: what of a sentence stands in its text, and the text of a treebank."""
+"""Surface tokens of a sentence with the white space between them, and the raw text of a treebank."""
 
 import re
 from collections.abc import Sequence
@@ -12,32 +12,33 @@ from treewright.data.deptree import DepTree
 PARAGRAPH = re.compile(r"#\s*new(par|doc)\b")
 BETWEEN_PARAGRAPHS = "\n\n"
 ESCAPES = {"\\": "\\\\", " ": "\\s", "\t": "\\t", "\r": "\\r", "\n": "\\n", "|": "\\p"}
-"""White space in SpacesAfter, as UDPipe writes it."""
+"""Escapes for white space in SpacesAfter, as in UDPipe."""
 UNESCAPES = {escape[1]: character for character, escape in ESCAPES.items()}
 
 
 class Surface(NamedTuple):
-    """A token as it stands in the text."""
+    """A token as it appears in the text."""
 
     form: str
     words: tuple[str, ...]
-    """More than one, or another one than the form, of a multiword token."""
+    """Its syntactic words; for a multiword token several words, or one that differs from the form."""
     spaces: str
-    """The white space after it."""
+    """The white space after the token."""
     upos: str = "_"
     """Its part of speech, unless it is a multiword token."""
 
     @property
     def is_multiword(self) -> bool:
-        """Whether the token is not the word."""
+        """Whether the words differ from the token itself."""
         return self.words != (self.form,)
 
 
 def surface_tokens(tree: DepTree) -> list[Surface]:
-    """Return the tokens of a sentence, with the white space that ``# text`` or the last column says.
+    """Return the tokens of a sentence with the white space after them, from ``# text`` or the MISC column.
 
-    SpacesAfter says exactly what it is. Without it, the text of the sentence says what is inside the sentence
-    and SpaceAfter what is after it, or all if the text is another one. The default is a space.
+    SpacesAfter takes precedence. Without it, ``# text`` gives the white space inside the sentence, and
+    SpaceAfter that after its last token. If ``# text`` does not match the tokens, SpaceAfter gives all. The
+    default is a space.
     """
     ranges: dict[int, tuple[int, list[str]]] = {}
     for extra in tree.extra_lines:
@@ -62,7 +63,7 @@ def surface_tokens(tree: DepTree) -> list[Surface]:
 
 
 def _align(forms: Sequence[str], text: str) -> list[str]:
-    """Return the white space after each form but the last; nothing if the text is another one."""
+    """Return the white space after each form but the last; an empty list if the text does not match."""
     spaces = []
     at = 0
     for form in forms:
@@ -77,7 +78,7 @@ def _align(forms: Sequence[str], text: str) -> list[str]:
 
 
 def spaces_after(misc: str) -> str:
-    """Return the white space that the last column says."""
+    """Return the white space given in a MISC column."""
     if misc == "_":
         return " "
     for item in misc.split("|"):
@@ -89,17 +90,17 @@ def spaces_after(misc: str) -> str:
 
 
 def escape(spaces: str) -> str:
-    """Write white space so that it can stand in the last column."""
+    """Escape white space for the MISC column."""
     return "".join(ESCAPES.get(character, character) for character in spaces)
 
 
 def unescape(text: str) -> str:
-    """Return the white space that `escape` wrote."""
+    """Undo `escape`."""
     return re.sub(r"\\(.)", lambda match: UNESCAPES.get(match[1], match[0]), text)
 
 
 class TreebankText(NamedTuple):
-    """The text of a treebank."""
+    """The raw text of a treebank with its boundaries."""
 
     text: str
     token_ends: Booleans
@@ -109,7 +110,7 @@ class TreebankText(NamedTuple):
 
 
 def join_sentences(sentences: Sequence[Sequence[Surface]], begins_paragraph: Sequence[bool]) -> TreebankText:
-    """Return the text of sentences, one after another."""
+    """Concatenate sentences into one text."""
     pieces: list[str] = []
     ends: list[int] = []
     last: list[bool] = []
@@ -129,5 +130,5 @@ def join_sentences(sentences: Sequence[Sequence[Surface]], begins_paragraph: Seq
 
 
 def begins_paragraph(tree: DepTree) -> bool:
-    """Tell whether a comment says that a paragraph or document begins."""
+    """Return whether a comment starts a new paragraph or document."""
     return any(PARAGRAPH.match(comment) for comment in tree.comments)

@@ -22,7 +22,7 @@ from treewright.annotation.sentences import SentenceLike, read_trees
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, check_trees
-from treewright.data.documents import deal_folds
+from treewright.data.documents import FoldBy, deal_folds
 from treewright.data.formats import check_kind
 from treewright.errors import InputError
 from treewright.model import Array, Record, Submodel, Value, expect, saved
@@ -75,20 +75,20 @@ w-1.tag w.lower
 w-1.label w.suffix3
 w-1.tag w.class w+1.class
 """
-"""A tag is the two parts of speech together, a label those and the features."""
+"""A tag combines UPOS and XPOS; a label adds the morphological features."""
 
 MIN_COUNT, LARGE = 2, 5000
-"""How often a feature must occur to be learnt from so many sentences or more; from fewer, once is enough."""
+"""Minimum count of a feature, and the number of sentences from which it applies; below that it is 1."""
 MIN_CLASS_COUNT, MIN_CLASS_SHARE = 3, 0.05
-"""A word has a class if it occurs so often; the class is the set of its tags with at least that share."""
+"""Minimum count for a word to get a tag class, and minimum share of a tag to be part of it."""
 TAGGED_AT_A_TIME = 10_000
-"""Sentences whose arrays are held at one time."""
+"""Number of sentences per batch."""
 
-"""Called with a line for people after each step."""
+"""Called with a log line after each step."""
 
 
 class Label(NamedTuple):
-    """What is predicted for a word at once."""
+    """The tags of a word, predicted together."""
 
     upos: str
     xpos: str
@@ -96,7 +96,7 @@ class Label(NamedTuple):
 
 
 class Tags(NamedTuple):
-    """What is predicted for a sentence."""
+    """The tags and lemmas of a sentence."""
 
     upos: list[str]
     xpos: list[str]
@@ -106,16 +106,33 @@ class Tags(NamedTuple):
 
 @dataclass(frozen=True)
 class TaggingScore:
-    """How many words have the right tags, in percent.
+    """Tagging accuracy in percent, by column.
 
     Parameters
     ----------
-    upos, xpos, feats : float
+    upos : float
+        Accuracy of the universal part-of-speech tags.
+    xpos : float
+        Accuracy of the language-specific part-of-speech tags.
+    feats : float
+        Accuracy of the morphological features.
     all_tags : float
-        All three of them.
+        Share of the words for which UPOS, XPOS and features are all right.
     lemma : float
-        Of the words whose lemma is known, that is, not ``"_"``.
+        Accuracy of the lemmas, over the words whose gold lemma is not ``"_"``.
     n_words : int
+        Number of words.
+
+    See Also
+    --------
+    Tagger.score : Computes these accuracies.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(40, random_state=0).dependencies
+    >>> tw.Tagger(epochs=3).fit(trees).score(trees).upos
+    100.0
     """
 
     upos: float
@@ -133,26 +150,41 @@ class TaggingScore:
 
 
 class Tagger(Annotator):
-    """A tagger that reads nothing but words.
+    """Tagger for parts of speech, morphological features and lemmas.
 
-    A column that is ``"_"`` throughout the training data is so in the result.
+    It only uses the words of a sentence. A column that is ``"_"`` throughout the training data stays ``"_"``.
 
     Parameters
     ----------
     epochs : int
-        Passes over the training sentences.
+        Number of passes over the training sentences.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
 
     Attributes
     ----------
     labels_ : list of Label
-        The combinations of parts of speech and features that can be given.
+        The combinations of UPOS, XPOS and features that can be predicted.
     lexicon_ : Lexicon
-        Words with the classes of tags that they were seen with.
+        Frequent words with the class of tags they occurred with.
     classifier_ : WordClassifier
+        Predicts the label of each word.
     lemmatizer_ : Lemmatizer or None
-        None if there were no lemmas in the training data.
+        Predicts lemmas; None if the training data has none.
+
+    See Also
+    --------
+    Tokenizer : Splits text into sentences and words.
+    DependencyParser : Parser with its own tagger if `tags` is "predicted".
+    Pipeline : From text to tagged and parsed sentences.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(40, random_state=0).dependencies
+    >>> tagger = tw.Tagger(epochs=3).fit(trees)
+    >>> tagger.predict([["The", "sailor", "broke", "the", "vase", "."]])[0].upos
+    ['DET', 'NOUN', 'VERB', 'DET', 'NOUN', 'PUNCT']
     """
 
     finds = "tags"
@@ -173,14 +205,14 @@ class Tagger(Annotator):
     def read_training(
         train: FileName, dev: FileName | None = None
     ) -> tuple[list[DepTree], list[DepTree] | None]:
-        """Read what `fit` learns from.
+        """Read the training and development data for `fit`.
 
         Parameters
         ----------
         train : str
             Tagged sentences in CoNLL-U.
         dev : str, optional
-            Tagged sentences to score at the end.
+            Tagged sentences for the final evaluation.
         """
         for path in filter(None, (train, dev)):
             check_kind(path, "dependencies")
@@ -194,22 +226,23 @@ class Tagger(Annotator):
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Learn from tagged sentences.
+        """Train on tagged sentences.
 
         Parameters
         ----------
         trees : sequence of DepTree
+            Training sentences with tags.
         dev : sequence of DepTree, optional
-            Tagged in the end; the accuracy is reported.
+            Sentences to evaluate on after training; the accuracy is logged.
         checkpoint : path, optional
-            A folder in which each epoch is kept. If it exists, training goes on from it and ends as if it had
-            not been interrupted.
+            Folder that stores each epoch. If it exists, training resumes from it, with the same result
+            as without an interruption.
         """
         check_params(self)
         check_trees(trees)
         gold = _labels(trees)
         if not gold:
-            raise InputError("no training sentences with words were given; expected at least one")
+            raise InputError("no training sentences with words; expected at least one")
         identity = fingerprint([__version__, self.epochs, self.random_state], trees) if checkpoint else ""
         kept = Checkpoint(checkpoint, identity) if checkpoint else None
         self._set_labels(_most_frequent(gold))
@@ -232,23 +265,23 @@ class Tagger(Annotator):
 
     @property
     def known_tags(self) -> list[str]:
-        """The universal tags that can be given."""
+        """The universal tags that can be predicted."""
         return sorted({label.upos for label in self.labels_})
 
     def annotate(self, sentences: Sequence[SentenceLike], *, k: int = 1) -> list[list[Analysis]]:
-        """Return each sentence with its tags."""
+        """Return each sentence with predicted tags."""
         return [[Analysis(tree)] for tree in self.predict(sentences)]
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[DepTree]]:
-        """Open CoNLL-U or plain text."""
+        """Open a CoNLL-U or plain-text file."""
         return open_words(source, request, self.own_tokenizer)
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
-        """Return what writes sentences as CoNLL-U."""
+        """Return a formatter that writes CoNLL-U."""
         return ConlluFormatter(target, begun)
 
     def predict(self, sentences: Sequence[SentenceLike]) -> list[DepTree]:
-        """Return sentences with other tags, features and lemmas, which are not looked at.
+        """Return the sentences with predicted tags, features and lemmas; existing ones are ignored.
 
         Parameters
         ----------
@@ -261,7 +294,7 @@ class Tagger(Annotator):
         return [_retagged(tree, each) for tree, each in zip(trees, tags, strict=True)]
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tags]:
-        """Return the tags, features and lemmas of sentences of words."""
+        """Return the predicted tags, features and lemmas of tokenized sentences."""
         self.check_is_fitted()
         return self._tag_all([tree.words for tree in read_trees(sentences, self)])
 
@@ -273,21 +306,21 @@ class Tagger(Annotator):
         ]
 
     def score(self, trees: Sequence[DepTree]) -> TaggingScore:
-        """Tag sentences and compare the result with the tags that they have."""
+        """Tag the sentences and compare the result with their gold tags."""
         return compare_tags(trees, self.predict(trees))
 
     def has_classes(self, words: Sequence[str]) -> list[bool]:
-        """Tell which words, in any case, were frequent enough in training to have a class of tags."""
+        """Return which words, ignoring case, were frequent enough in training to have a tag class."""
         found: list[bool] = np.isin(hash_words(words, LOWER), self.lexicon_.forms).tolist()
         return found
 
     def check_fitted_state(self) -> None:
-        """Check that words have classes and labels have pieces."""
+        """Check that each word has a class and each label has pieces."""
         expect(len(self.lexicon_.forms) == len(self.lexicon_.classes), "a class for each form")
         expect(len(self.classifier_.pieces) == len(self.labels_), "pieces of each label")
 
     def restore(self) -> None:
-        """Make the values of labels again."""
+        """Rebuild the lookup tables of the labels."""
         self._set_labels(self.labels_)
 
     def _set_labels(self, labels: list[Label]) -> None:
@@ -303,7 +336,7 @@ class Tagger(Annotator):
         return WordClassifier(FIXED_TEMPLATES, MOVING_TEMPLATES, label_pieces(self.labels_))
 
     def _encode(self, sentences: Sequence[Sequence[str]]) -> EncodedText:
-        """Turn sentences into arrays."""
+        """Encode sentences as arrays."""
         types: dict[str, int] = {}
         numbers = [types.setdefault(word, len(types)) for words in sentences for word in words]
         return EncodedText(
@@ -315,7 +348,7 @@ class Tagger(Annotator):
 
     def _learn_tags(self, text: EncodedText, gold: IntArray, kept: Checkpoint | None) -> None:
         def after_epoch(epoch: int, share: float) -> None:
-            report(f"tags, epoch {epoch + 1}/{self.epochs}: {share:.2f}% safe in training")
+            report(f"tags, epoch {epoch + 1}/{self.epochs}: {share:.2f}% of words needed no update")
 
         n_seen = np.bincount(text.types)[text.types]
         self.classifier_ = self._make_classifier().learn(
@@ -342,7 +375,7 @@ class Tagger(Annotator):
         if any(lemma != "_" for lemma in lemmas):
             lemmatizer = Lemmatizer(random_state=self.random_state)
             self.lemmatizer_ = lemmatizer.fit(text, gold, words, lemmas, checkpoint=kept)
-            report(f"lemmas: {len(self.lemmatizer_.scripts_)} ways to make them of words")
+            report(f"lemmas: {len(self.lemmatizer_.scripts_)} edit scripts")
 
     def _tag_batch(self, sentences: Sequence[Sequence[str]]) -> list[Tags]:
         text = self._encode(sentences)
@@ -362,35 +395,38 @@ def jackknife(
     trees: Sequence[DepTree],
     *,
     folds: int,
+    fold_by: FoldBy = "document",
     n_jobs: int = 1,
     random_state: int = 0,
     tagger: Tagger | None = None,
     client: Client | None = None,
 ) -> list[DepTree]:
-    """Tag training sentences as if they were new, each by a tagger that has not seen it.
+    """Tag training sentences by cross-validation: each by a tagger that was not trained on it.
 
     Parameters
     ----------
     trees : sequence of DepTree
+        Training sentences with tags.
     folds : int
-        Number of jackknife folds. Whole documents are dealt out at random; each fold is tagged by a tagger
-        that learns from the others.
+        Number of jackknife folds. Each fold is tagged by a tagger trained on the other folds.
+    fold_by : {"document", "block"}
+        Assign whole documents to folds, or blocks of consecutive sentences within documents.
     n_jobs : int
-        How many threads work; the result does not depend on it.
+        Number of threads; it does not change the result.
     random_state : int
-        Decides which documents are together.
+        Seed for the assignment of documents to folds.
     tagger : Tagger, optional
-        Its parameters are used; it is not changed.
+        Provides the parameters of the taggers; it is not changed.
     client : distributed.Client, optional
-        A cluster that does the work instead; the result is the same.
+        Dask client to run on instead of local threads; it does not change the result.
     """
     check_integer("folds", folds, minimum=2)
     check_integer("random_state", random_state)
     if len(trees) < folds:
-        raise InputError(f"{len(trees)} sentences for {folds} folds; expected a sentence a fold or more")
+        raise InputError(f"{len(trees)} sentences for {folds} folds; expected at least one sentence per fold")
     tagger = tagger or Tagger()
     options = {"epochs": tagger.epochs, "random_state": tagger.random_state}
-    parts, description = deal_folds(trees, folds, random_state=random_state)
+    parts, description = deal_folds(trees, folds, by=fold_by, random_state=random_state)
     report(f"tags by jackknifing: {description}")
     bare = [_tagged_words(tree) for tree in trees]
     tagged = list(trees)
@@ -409,7 +445,7 @@ def jackknife(
 
 
 def _tag_part(trees: list[DepTree], options: dict[str, int], part: npt.NDArray[np.int64]) -> list[Tags]:
-    """Tag some of the sentences after learning from the others."""
+    """Tag the sentences of a fold with a tagger trained on the others."""
     held_out = set(part.tolist())
     with silenced():
         tagger = Tagger(**options).fit([tree for number, tree in enumerate(trees) if number not in held_out])
@@ -417,7 +453,7 @@ def _tag_part(trees: list[DepTree], options: dict[str, int], part: npt.NDArray[n
 
 
 def _tagged_words(tree: DepTree) -> DepTree:
-    """Return only what a tagger learns from."""
+    """Return a copy with only the columns that a tagger is trained on."""
     return DepTree(tree.words, upos=tree.upos, xpos=tree.xpos, feats=tree.feats, lemmas=tree.lemmas)
 
 
@@ -445,7 +481,7 @@ def compare_tags(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> Taggi
 
 
 def label_pieces(labels: Sequence[Label]) -> list[list[int]]:
-    """Return the numbers of the pieces of labels: either part of speech, each feature, and the whole."""
+    """Return the numbers of the pieces of each label: UPOS, XPOS, each feature, and the whole label."""
     numbers: dict[tuple[str, ...], int] = {}
     return [[numbers.setdefault(piece, len(numbers)) for piece in _pieces_of(label)] for label in labels]
 
@@ -469,7 +505,7 @@ def _most_frequent(labels: Sequence[Label]) -> list[Label]:
 
 
 def _make_lexicon(words: Sequence[str], tags: Sequence[str]) -> Lexicon:
-    """Number the sets of tags that words, in lower case, occur with."""
+    """Number the sets of tags that lower-cased words occur with."""
     forms = hash_words(words, LOWER)
     counts: dict[int, Counter[str]] = {}
     for form, tag in zip(forms.tolist(), tags, strict=True):

@@ -1,4 +1,4 @@
-"""Tokenizer: tokens, sentences and multiword tokens, learnt from a treebank."""
+"""Tokenizer trained on a treebank: sentences, tokens and multiword tokens."""
 
 import os
 from collections import Counter
@@ -93,7 +93,7 @@ c+1.word_begin c.folded
 c.word_end c+1.folded
 c.word_end c.begun_size c+1.word_begin c+1.kind
 """
-"""Features of a character by which tokens end."""
+"""Features of a character for token boundaries."""
 SENTENCE_TEMPLATES = """
 t.gap t.since
 t.lower
@@ -168,32 +168,32 @@ t.last t+1.last
 t.size t+1.size t.first t+1.first
 t.start t.since t+1.shape
 """
-"""Features of a token by which sentences end."""
+"""Features of a token for sentence boundaries."""
 MIN_COUNT = 2
 PENALTY, SHUFFLED_PENALTY = 3e-3, 1e-4
 MIN_SHUFFLED, N_SHUFFLED = 2500, 2
-"""Training sentences from which on sentence ends are also learnt from texts of all sentences in random order,
-where more sentences meet, and how many such texts there are."""
+"""Minimum number of training sentences for learning sentence boundaries from shuffled copies of the text,
+which have more pairs of adjacent sentences; and the number of such copies."""
 BLOCK = 1 << 15
-"""Characters that are looked at together."""
+"""Number of characters per block."""
 MARGIN = 1 << 10
-"""Characters at the end of a block, if more follow, that may change what is before them."""
+"""Characters at the end of a block that are processed again with the next block, as context."""
 MIN_CASED, FREQUENT = 3, 20
-"""How often a word must be inside sentences to have a class, and to be frequent."""
+"""Minimum count of a word inside sentences to get a case class, and to count as frequent."""
 CASE_SHARES = [0.02, 0.2, 0.8, 0.98]
-"""Of capitals among the occurrences of a word inside sentences, between one class and the next."""
+"""Boundaries between case classes, as the share of capitalised occurrences inside sentences."""
 MIN_UNSPACED_SHARE = 0.2
-"""Of the places between characters without a space at which tokens end, above which words are known."""
+"""Minimum share of token boundaries without a space in a language that is written without spaces."""
 MIN_JOINED = 1000
 MAX_SPLIT_SHARE = 0.0005
-"""Two kinds of characters that were next to each other so often and hardly ever in two tokens always join."""
+"""Maximum share of token boundaries between two kinds of characters that are then always joined."""
 BYTE_ORDER_MARK = "\ufeff"
 UNWRITABLE = str.maketrans({"\0": "\ufffd", **dict.fromkeys("\t\n\r", " ")})
-"""What stands in a word for characters that CoNLL-U cannot hold."""
+"""Replacements for characters that CoNLL-U cannot represent in a word."""
 
 
 class TokenSpans(NamedTuple):
-    """Tokens and sentences of a block of text."""
+    """Tokens and sentence boundaries of a block of text."""
 
     begins: Integers
     stops: Integers
@@ -202,18 +202,18 @@ class TokenSpans(NamedTuple):
 
     @classmethod
     def single(cls, size: int) -> "TokenSpans":
-        """Return one token of the first characters."""
+        """Return one token that covers the first `size` characters."""
         return cls(np.array([0]), np.array([size]), np.array([True]), np.array([False]))
 
     def before(self, n_tokens: int) -> "TokenSpans":
-        """Return the first tokens."""
+        """Return the first `n_tokens` tokens."""
         first = slice(n_tokens)
         return TokenSpans(
             self.begins[first], self.stops[first], self.sentence_ends[first], self.paragraph_ends[first]
         )
 
     def cut(self) -> "TokenSpans":
-        """Return the same tokens, where a sentence ends after the last one."""
+        """Return the same tokens, with a sentence boundary after the last one."""
         if not len(self.begins):
             return self
         ends = self.sentence_ends.copy()
@@ -222,7 +222,7 @@ class TokenSpans(NamedTuple):
 
 
 class _Buffer:
-    """A text that comes in pieces, of which a block is looked at at a time."""
+    """A text that arrives in pieces and is processed block by block."""
 
     def __init__(self, pieces: Iterable[str]) -> None:
         self._pieces = iter(pieces)
@@ -230,10 +230,10 @@ class _Buffer:
         self._at = 0
         self._is_over = False
         self.offset = 0
-        """Where in the text the block begins."""
+        """Position of the block in the text."""
 
     def look(self) -> str:
-        """Return the next characters."""
+        """Return the next block without consuming it."""
         if not self._is_over and len(self._text) - self._at <= BLOCK:
             collected = [self._text[self._at :]]
             size = len(collected[0])
@@ -247,27 +247,27 @@ class _Buffer:
 
     @property
     def is_final(self) -> bool:
-        """Whether the text ends with the block."""
+        """Whether the text ends with this block."""
         return self._is_over and len(self._text) - self._at <= BLOCK
 
     def skip(self, n_characters: int) -> None:
-        """Go on."""
+        """Consume characters."""
         self._at += n_characters
         self.offset += n_characters
 
 
 class Tokenizer(Model):
-    """Splits text into sentences, tokens and words.
+    """Tokenizer that splits text into sentences, tokens and syntactic words.
 
-    A blank line ends a sentence. Other white space between tokens is all alike, unless the training data has
+    A blank line always ends a sentence. Other white space counts as a space, unless the training data has
     line breaks in SpacesAfter.
 
     Parameters
     ----------
     epochs : int
-        Passes over the training text.
+        Number of passes over the training text.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
 
     Attributes
     ----------
@@ -276,17 +276,29 @@ class Tokenizer(Model):
     sentences_ : BoundaryClassifier
         Decides after which tokens a sentence ends.
     multiwords_ : MultiwordSplitter or None
-        None if there were no multiword tokens in the training data.
+        Splits multiword tokens; None if the training data has none.
     joined_ : ndarray of bool, shape (n_kinds, n_kinds)
-        Kinds of characters between which a token never ends.
+        Pairs of character kinds between which a token never ends.
     has_spaces_ : bool
-        Whether a token may have spaces in it.
+        Whether tokens may contain spaces.
     has_lines_ : bool
-        Whether line breaks are told from spaces.
+        Whether line breaks are distinguished from spaces.
     cased_ : TokenLexicon
-        Frequent words in lower case, by how often they have capitals inside sentences.
+        Frequent words in lower case, with the class of how often they are capitalised inside sentences.
     words_ : ndarray of uint32
-        Frequent words of a language without spaces.
+        Frequent words, for languages written without spaces.
+
+    See Also
+    --------
+    Tagger : Tags the words of sentences.
+    Pipeline : From text to tagged and parsed sentences.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> tokenizer = tw.Tokenizer(epochs=3).fit(tw.make_treebank(100, random_state=0).dependencies)
+    >>> [tree.words for tree in tokenizer.split("The dog sleeps. A cat sees it.")]
+    [['The', 'dog', 'sleeps', '.'], ['A', 'cat', 'sees', 'it', '.']]
     """
 
     fields = saved(
@@ -311,24 +323,24 @@ class Tokenizer(Model):
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Learn from the tokens of sentences, the white space between them, and multiword tokens.
+        """Train on the tokens of sentences and the white space between them.
 
         Parameters
         ----------
         trees : sequence of DepTree
-            Sentences in the order of their text. White space is that of ``# text``, or of SpaceAfter and
-            SpacesAfter in the last column.
+            Sentences in text order. White space comes from ``# text``, or from SpaceAfter and
+            SpacesAfter in the MISC column.
         dev : sequence of DepTree, optional
-            Split in the end; the F1 of tokens and sentences is reported.
+            Sentences to evaluate on after training; the F1 of tokens and sentences is logged.
         checkpoint : path, optional
-            A folder in which each epoch is kept. If it exists, training goes on from it and ends as if it had
-            not been interrupted.
+            Folder that stores each epoch. If it exists, training resumes from it, with the same result
+            as without an interruption.
         """
         check_params(self)
         check_trees(trees)
         sentences = [surface_tokens(tree) for tree in trees if len(tree)]
         if not sentences:
-            raise InputError("no training sentences with words were given; expected at least one")
+            raise InputError("no training sentences with words; expected at least one")
         gold = join_sentences(sentences, [begins_paragraph(tree) for tree in trees if len(tree)])
         options = [__version__, self.epochs, self.random_state, gold.text, gold.token_ends.nonzero()]
         kept = Checkpoint(checkpoint, fingerprint(options, trees)) if checkpoint else None
@@ -339,7 +351,7 @@ class Tokenizer(Model):
         return self
 
     def _report_scores(self, sentences: Sequence[Sequence[Surface]]) -> None:
-        """Split the text of sentences, and report the scores."""
+        """Split the raw text of the sentences and log the F1 scores."""
         text = join_sentences(sentences, [False] * len(sentences)).text
         gold = _list_spans(sentences)
         found = _list_spans([surface_tokens(tree) for tree in self.split(text)])
@@ -370,7 +382,7 @@ class Tokenizer(Model):
     def _learn_sentences(
         self, sentences: Sequence[Sequence[Surface]], gold: TreebankText, kept: Checkpoint | None
     ) -> None:
-        """Learn from the text and, of a large treebank, from texts of its sentences in random order too."""
+        """Train on the text and, for a large treebank, also on shuffled copies of its sentences."""
         self.sentences_ = BoundaryClassifier(SENTENCE_TEMPLATES, "t")
         n_shuffled = N_SHUFFLED if len(sentences) >= MIN_SHUFFLED else 0
         rng = np.random.default_rng(self.random_state)
@@ -388,7 +400,7 @@ class Tokenizer(Model):
         )
 
     def _sentence_keys(self, gold: TreebankText) -> tuple[npt.NDArray[np.uint64], Booleans]:
-        """Return the features of the tokens that may end a sentence, and which do."""
+        """Return the features of the tokens that may end a sentence, and whether they do."""
         text = encode_characters(gold.text)
         begins, stops = _list_tokens(text, gold.token_ends)
         attributes, is_last = self._token_attributes(text, begins, stops)
@@ -407,7 +419,7 @@ class Tokenizer(Model):
         penalty: float = PENALTY,
     ) -> None:
         def after_epoch(epoch: int, loss: float) -> None:
-            report(f"{what}, epoch {epoch + 1} of {self.epochs}: loss {loss:.5f}")
+            report(f"{what}, epoch {epoch + 1}/{self.epochs}: loss {loss:.5f}")
 
         classifier.learn(
             keys,
@@ -432,28 +444,28 @@ class Tokenizer(Model):
         if any(token.is_multiword for sentence in sentences for token in sentence):
             tags = _most_frequent_tags(sentences)
             self.multiwords_ = MultiwordSplitter(random_state=self.random_state).fit(counts, tags)
-            report(f"multiword tokens: {len(self.multiwords_.splittings_) - 1} ways to make words of them")
+            report(f"multiword tokens: {len(self.multiwords_.splittings_) - 1} splitting rules")
 
     def split(self, text: str) -> list[DepTree]:
-        """Return the sentences of a text.
+        """Split a text into sentences.
 
-        Each has its text in a comment, its multiword tokens, and, in the last column, the white space after
-        each token (SpaceAfter or SpacesAfter) and where the token is in the text (TokenRange).
+        Each sentence has its text in a comment and its multiword tokens. The MISC column has the white space
+        after each token (SpaceAfter or SpacesAfter) and its position in the text (TokenRange).
         """
         if not isinstance(text, str):
             raise InputError(f"text is a {type(text).__name__}; expected a str")
         return list(self.iter_split([text]))
 
     def iter_split(self, pieces: Iterable[str]) -> Iterator[DepTree]:
-        """Yield the sentences of a text that comes in pieces; where it is cut into them does not matter.
+        """Yield the sentences of a text that arrives in pieces; the cuts between pieces do not matter.
 
-        Memory does not depend on the size of the text: a sentence of more than 30,000 characters
-        is cut. White space that is longer than that, at the end of the text, is known by offsets alone.
+        Memory does not grow with the text: a sentence of more than 30,000 characters is cut. White space at
+        the end of the text that is longer than that is only reflected in the offsets.
         """
         self.check_is_fitted()
         buffer = _Buffer(pieces)
         n_sentences = 0
-        waiting = ""  # white space of blocks without tokens
+        waiting = ""  # white space from blocks without tokens
         begins_paragraph = True
         if buffer.look().startswith(BYTE_ORDER_MARK):
             waiting = BYTE_ORDER_MARK
@@ -473,9 +485,9 @@ class Tokenizer(Model):
             buffer.skip(used)
 
     def _find_settled(self, block: str, *, is_final: bool) -> tuple["TokenSpans", int]:
-        """Return the sentences of a block that do not depend on what follows it, and how far they reach.
+        """Return the sentences of a block that do not depend on later text, and where they end.
 
-        White space after a sentence belongs to it. If no sentence is settled, one ends where it need not.
+        White space after a sentence belongs to it. If no sentence is complete, one is cut.
         """
         found = self._find_ends(encode_characters(block))
         if is_final:
@@ -487,7 +499,7 @@ class Tokenizer(Model):
             return found.before(settled[-1] + 1), int(following[settled[-1]])
         n_whole = int(np.searchsorted(found.stops, limit, side="right"))
         n_begun = int(np.searchsorted(found.begins, limit, side="right"))
-        if n_begun > n_whole:  # a token goes on beyond the limit
+        if n_begun > n_whole:  # a token extends beyond the limit
             begin = int(found.begins[n_whole])
             if n_whole == 0 and begin == 0:
                 return TokenSpans.single(limit), limit
@@ -535,18 +547,18 @@ class Tokenizer(Model):
             first = last + 1
 
     def check_fitted_state(self) -> None:
-        """Check that there is an answer for each pair of kinds."""
-        expect(self.joined_.shape == (N_KINDS, N_KINDS), "an answer for each pair of kinds")
+        """Check the shapes of the fitted arrays."""
+        expect(self.joined_.shape == (N_KINDS, N_KINDS), "an entry for each pair of character kinds")
         expect(len(self.cased_.keys) == len(self.cased_.classes), "a class for each word")
-        expect(self.tokens_.unit == "c" and self.sentences_.unit == "t", "a classifier of either unit")
+        expect(self.tokens_.unit == "c" and self.sentences_.unit == "t", "one classifier for each unit")
 
     def restore(self) -> None:
-        """Make the tables of words."""
+        """Build the lookup tables of words."""
         self._cased = _make_lexicon(self.cased_)
         self._words = _make_lexicon(TokenLexicon(self.words_, np.ones(len(self.words_), dtype=np.uint8)))
 
     def _learn_words(self, text: Characters, begins: Integers, stops: Integers, gold: TreebankText) -> None:
-        """Find the frequent words."""
+        """Collect the frequent words."""
         self.words_ = np.zeros(0, dtype=np.uint32)
         self.cased_ = TokenLexicon(self.words_, np.zeros(0, dtype=np.uint8))
         self.restore()
@@ -575,7 +587,7 @@ class Tokenizer(Model):
         return attributes
 
     def _find_ends(self, text: Characters) -> TokenSpans:
-        """Return the tokens and sentences of a text."""
+        """Return the tokens and sentence boundaries of a text."""
         attributes = self._character_attributes(text)
         token_ends = np.zeros(len(text.points), dtype=np.bool_)
         find_token_ends(text, self.tokens_.model, self.joined_, self.has_spaces_, attributes, token_ends)
@@ -599,7 +611,7 @@ def _make_attributes(n_units: int, n_attributes: int) -> npt.NDArray[np.uint32]:
 
 
 def _make_lexicon(words: TokenLexicon) -> TokenLexicon:
-    """Return a table of words."""
+    """Return a hash table of words."""
     table, slots = index_table(words.keys.astype(np.uint32))
     classes = np.zeros(len(table), dtype=np.uint8)
     classes[slots] = words.classes
@@ -614,7 +626,7 @@ def _list_tokens(text: Characters, ends: Booleans) -> tuple[Integers, Integers]:
 
 
 def _find_joined(text: Characters, ends: Booleans) -> Booleans:
-    """Return the kinds of characters that are next to each other in one token, but hardly ever in two."""
+    """Return the pairs of character kinds that are adjacent in tokens, but hardly ever split between two."""
     pairs = text.kinds[:-1].astype(np.int64) * N_KINDS + text.kinds[1:]
     counts = np.bincount(pairs, minlength=N_KINDS**2)
     splits = np.bincount(pairs[ends[:-1]], minlength=N_KINDS**2)
@@ -623,7 +635,7 @@ def _find_joined(text: Characters, ends: Booleans) -> Booleans:
 
 
 def _list_spans(sentences: Sequence[Sequence[Surface]]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Return where tokens and sentences are among the characters that are no white space."""
+    """Return the spans of tokens and sentences, counted in characters other than white space."""
     tokens, spans = set(), set()
     at = 0
     for sentence in sentences:
@@ -636,7 +648,7 @@ def _list_spans(sentences: Sequence[Sequence[Surface]]) -> tuple[set[tuple[int, 
 
 
 def _most_frequent_tags(sentences: Sequence[Sequence[Surface]]) -> dict[str, str]:
-    """Return the part of speech of each token, in lower case, that is one word."""
+    """Return the most frequent part of speech of each lower-cased single-word token."""
     counts: dict[str, Counter[str]] = {}
     for sentence in sentences:
         for token in sentence:
@@ -646,7 +658,7 @@ def _most_frequent_tags(sentences: Sequence[Sequence[Surface]]) -> dict[str, str
 
 
 def _mark_gap(gap: str) -> str:
-    """Return what the last column says of the white space after a token."""
+    """Return the MISC entry for the white space after a token."""
     if gap == " ":
         return ""
     return f"SpacesAfter={escape(gap)}|" if gap else "SpaceAfter=No|"
@@ -655,7 +667,7 @@ def _mark_gap(gap: str) -> str:
 def _expand(
     forms: list[str], expansions: list[tuple[str, ...] | None], misc: list[str], comments: list[str]
 ) -> DepTree:
-    """Return a sentence with multiword tokens."""
+    """Return a sentence with its multiword tokens split."""
     words: list[str] = []
     columns: list[str] = []
     extra_lines = []

@@ -1,1 +1,1 @@
-"""The page to look at trees, and the service behind it (extra ``web``)."""
+"""The web page that shows trees, and its JSON API (extra ``web``)."""

@@ -1,4 +1,4 @@
-"""Trees as the service sends them."""
+"""Trees in the responses of the service."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from treewright.web.schemas import (
 N_ALTERNATIVES = 3
 N_REASONS = 10
 DIGITS = 6
-"""Of probabilities, from the first that is not 0 on; more are noise."""
+"""Significant digits of probabilities."""
 
 
 def dependency_sentence(
@@ -43,7 +43,7 @@ def dependency_sentence(
     marked: Sequence[int] = (),
     unknown: Sequence[int] | None = None,
 ) -> DependencySentence:
-    """Return a parsed sentence with a picture, in which the arcs of some words may be marked."""
+    """Return a parsed sentence with a drawing, in which the arcs of some words may be highlighted."""
     text = tree.text
     return DependencySentence(
         words=tree.words,
@@ -65,7 +65,7 @@ def dependency_sentence(
 def constituent_sentence(
     tree: ConstTree, *, pictures: Layout | None, marked: Sequence[int] = ()
 ) -> ConstituentSentence:
-    """Return a parsed sentence with a picture, in which some nodes may be marked."""
+    """Return a parsed sentence with a drawing, in which some nodes may be highlighted."""
     words = [unescape_word(word) for word in tree.words()]
     text = " ".join(words)
     return ConstituentSentence(
@@ -79,7 +79,7 @@ def constituent_sentence(
 
 
 def all_meanings() -> Meanings:
-    """Return what relations, tags and labels stand for."""
+    """Return the descriptions of relations, tags and labels."""
     found = read_descriptions()
     return Meanings(
         groups=found.groups,
@@ -90,7 +90,7 @@ def all_meanings() -> Meanings:
 
 
 def untagged_sentence(tree: DepTree, kind: Kind) -> UntaggedSentence:
-    """Return a sentence as it was read, with the tags that a model of this kind would look at."""
+    """Return a sentence as it was read, with the tags that a model of this kind uses."""
     if kind == "constituent":
         return UntaggedSentence(words=tree.words, upos=tree.xpos, xpos=["_"] * len(tree), conllu=None)
     return UntaggedSentence(words=tree.words, upos=tree.upos, xpos=tree.xpos, conllu=format_tree(tree))
@@ -106,7 +106,7 @@ def dependency_candidate(
     pictures: Layout | None,
     unknown: Sequence[int] | None,
 ) -> DependencyCandidate:
-    """Return one of the best trees, marked where it differs from the very best."""
+    """Return one of the k-best trees, with differences from the best tree highlighted."""
     differs = differing_words(best, tree)
     sentence = dependency_sentence(tree, confidence, pictures=pictures, marked=differs, unknown=unknown)
     return DependencyCandidate(
@@ -117,7 +117,7 @@ def dependency_candidate(
 def constituent_candidate(
     best: ConstTree, tree: ConstTree, *, score: float, probability: float | None, pictures: Layout | None
 ) -> ConstituentCandidate:
-    """Return one of the best trees, marked where it differs from the very best."""
+    """Return one of the k-best trees, with differences from the best tree highlighted."""
     differs = differing_nodes(best, tree)
     sentence = constituent_sentence(tree, pictures=pictures, marked=differs)
     share = None if probability is None else rounded(probability)
@@ -130,7 +130,7 @@ def explained_sentence(
     features: Sequence[Sequence[WeighedFeature]],
     reasons: Sequence[WeighedFeature],
 ) -> ExplainedSentence:
-    """Return a parsed sentence with what speaks for each arc; `features` has a list for each word."""
+    """Return a parsed sentence with the features of each arc; `features` has a list for each word."""
     arcs = [
         ExplainedArc(
             word=word,
@@ -154,7 +154,7 @@ def explained_sentence(
 
 
 def feature_weights(features: Sequence[WeighedFeature]) -> list[FeatureWeight]:
-    """Return the weightiest features, which come first."""
+    """Return the features with the largest weights; `features` must be sorted."""
     return [
         FeatureWeight(
             text=one.text, sentence=one.sentence, weight=one.weight, arcs=list(one.arcs), rank=one.rank
@@ -164,12 +164,12 @@ def feature_weights(features: Sequence[WeighedFeature]) -> list[FeatureWeight]:
 
 
 def total(features: Sequence[WeighedFeature], sign: int) -> float:
-    """Return the sum of all weights of one sign."""
+    """Return the sum of the weights with this sign."""
     return sum(one.weight for one in features if sign * one.weight > 0)
 
 
 def alternatives(probabilities: npt.NDArray[np.float64]) -> list[Alternative]:
-    """Return the most probable heads of a word, of which the columns are the probabilities."""
+    """Return the most probable heads of a word, given the probability of each head."""
     order = np.argsort(-probabilities, kind="stable")[:N_ALTERNATIVES].tolist()
     return [
         Alternative(head=head, probability=rounded(probabilities[head]))
@@ -179,13 +179,13 @@ def alternatives(probabilities: npt.NDArray[np.float64]) -> list[Alternative]:
 
 
 def differing_words(one: DepTree, other: DepTree) -> list[int]:
-    """Return the words, from 1, whose head or relation is another one."""
+    """Return the words, from 1, whose head or relation differs."""
     pairs = zip(one.heads.tolist(), other.heads.tolist(), one.deprels, other.deprels, strict=True)
     return [word for word, (a, b, c, d) in enumerate(pairs, start=1) if (a, c) != (b, d)]
 
 
 def differing_nodes(one: ConstTree, other: ConstTree) -> list[int]:
-    """Return the nodes of `other`, words aside, over whose words `one` has no such label."""
+    """Return the nodes of `other`, except words, whose labelled span `one` lacks."""
     known = Counter(one.spans())
     nodes = np.flatnonzero(other.sizes > 1).tolist()
     differing = []
@@ -198,5 +198,5 @@ def differing_nodes(one: ConstTree, other: ConstTree) -> list[int]:
 
 
 def rounded(probability: float) -> float:
-    """Return a probability with the digits that mean something; the best of very many trees is not at 0."""
+    """Round a probability to its significant digits, so that a small one does not become 0."""
     return float(f"{min(1.0, max(0.0, float(probability))):.{DIGITS}g}")

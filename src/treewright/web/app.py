@@ -1,4 +1,4 @@
-"""The service: routes, limits and errors."""
+"""The web application: routes, limits and errors."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ from treewright.web.work import ServiceLimits
 PAGE = Path(__file__).parent / "page"
 RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}, "required": True}}
 MEANINGS = all_meanings()
-DESCRIPTION = "Dependency and constituency trees of sentences, the k best of them, and what speaks for them."
+DESCRIPTION = "Parse sentences: dependency and constituency trees, k-best trees, and explanations."
 
 
 def make_app(
@@ -45,17 +45,18 @@ def make_app(
     tagger: Tagger | None = None,
     language: str = "xx",
 ) -> FastAPI:
-    """Make the service, for uvicorn or another server of ASGI.
+    """Make the web application, for uvicorn or another ASGI server.
 
     Parameters
     ----------
     models : mapping of str to model
-        Parsers, or rerankers of them, by the names under which they are served; the first is the default.
+        Parsers or rerankers by the names under which they are served; the first is the default.
     limits : ServiceLimits, optional
+        Limits of requests (by default, those of `ServiceLimits`).
     tagger : Tagger, optional
-        For words without tags, where a model needs them and has no tagger of its own.
+        Tags words for models that need tags and have no tagger.
     language : str
-        Of plain text, as spaCy names it.
+        Language of plain text, as a spaCy code.
     """
     if not models:
         raise InputError("no models were given; expected at least one")
@@ -90,24 +91,24 @@ def make_app(
 
 def _describe(limits: ServiceLimits) -> str:
     return (
-        f"{DESCRIPTION} A request may have up to {limits.max_characters} characters, {limits.max_sentences} "
-        f"sentences and {limits.max_trees} trees, a sentence up to {limits.max_words} words; it is answered "
-        f"within {limits.seconds:g} seconds, or refused."
+        f"{DESCRIPTION} A request may have at most {limits.max_characters} characters, "
+        f"{limits.max_sentences} sentences and {limits.max_trees} trees, and a sentence at most "
+        f"{limits.max_words} words. The time limit of a request is {limits.seconds:g} seconds."
     )
 
 
 def _add_questions(app: FastAPI, service: Service) -> None:
-    """Add what programs ask for."""
+    """Add the routes of the JSON API."""
 
-    @app.get("/health", summary="Whether the service runs")
+    @app.get("/health", summary="Check that the service is running")
     async def health() -> Health:
         return service.health()
 
-    @app.get("/models", summary="The models that are served")
+    @app.get("/models", summary="List the models")
     async def models() -> Models:
         return service.description
 
-    @app.get("/meanings", summary="What relations, tags and labels stand for")
+    @app.get("/meanings", summary="Describe relations, tags and labels")
     async def meanings() -> Meanings:
         return MEANINGS
 
@@ -117,24 +118,29 @@ def _add_questions(app: FastAPI, service: Service) -> None:
     }
 
     @app.post(
-        "/parse", summary="The best tree of each sentence", response_model=ParseReply, responses=failures
+        "/parse", summary="Find the best tree of each sentence", response_model=ParseReply, responses=failures
     )
     async def parse(request: ParseRequest) -> Response:
         return await service.parse(request)
 
     @app.post(
-        "/kbest", summary="The k best trees of each sentence", response_model=KBestReply, responses=failures
+        "/kbest",
+        summary="Find the k-best trees of each sentence",
+        response_model=KBestReply,
+        responses=failures,
     )
     async def kbest(request: KBestRequest) -> Response:
         return await service.kbest(request)
 
-    @app.post("/explain", summary="Why a tree is the best", response_model=ExplainReply, responses=failures)
+    @app.post(
+        "/explain", summary="Explain why a tree is the best", response_model=ExplainReply, responses=failures
+    )
     async def explain(request: ParseRequest) -> Response:
         return await service.explain(request)
 
 
 def _add_pages(app: FastAPI) -> None:
-    """Add what people look at."""
+    """Add the web page and the API reference."""
     app.mount("/static", StaticFiles(directory=PAGE), name="static")
 
     @app.get("/", include_in_schema=False)

@@ -1,4 +1,4 @@
-"""Sentences to try, in the words that a model knows."""
+"""Example sentences, chosen by the vocabulary of a model."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
@@ -10,31 +10,31 @@ from treewright.data.deptree import DepTree
 from treewright.web.texts import split_plainly
 
 MIN_KNOWN = 0.5
-"""Share of the words of a list that a model must know to be offered it."""
+"""Minimum fraction of the words of a list that a model must know."""
 
 
 @cache
 def read_examples() -> list[list[str]]:
-    """Return all lists of sentences."""
+    """Return all lists of example sentences."""
     data = tomllib.loads(files(__package__).joinpath("examples.toml").read_text("utf-8"))
     return list(data.values())
 
 
 Split: TypeAlias = Callable[[str], Iterable[DepTree]]
-"""Splits a text into sentences."""
+"""A function that splits a text into sentences."""
 
 
 def choose_examples(
     knows_words: Callable[[Sequence[str]], Sequence[bool] | None], split: Split = split_plainly
 ) -> list[str]:
-    """Return the sentences whose words a model knows best; none if it knows too few of any list.
+    """Return the list of sentences whose words a model knows best; empty if it knows too few of each.
 
     Parameters
     ----------
     knows_words : callable
-        Tells which words a model has seen; None if it cannot tell.
+        Returns whether the model has seen each word; None if it is not known.
     split : callable
-        Splits text as the model does; without a tokenizer, there are no words in text without spaces.
+        Splits text as the model does; the default finds no words in scripts without spaces.
     """
     best, most = [], MIN_KNOWN
     for sentences in read_examples():
@@ -47,11 +47,11 @@ def choose_examples(
 
 
 def words_of(sentences: Sequence[str], split: Split = split_plainly) -> list[str]:
-    """Return the words of sentences that have letters."""
+    """Return the words that contain letters."""
     trees = [tree for sentence in sentences for tree in split(sentence)]
     return [word for tree in trees for word in tree.words if has_letters(word)]
 
 
 def has_letters(word: str) -> bool:
-    """Tell a word from numbers and punctuation."""
+    """Return whether a word contains letters, unlike numbers and punctuation."""
     return any(character.isalpha() for character in word)

@@ -1,4 +1,4 @@
-"""Errors as the service answers them: a code, and one sentence."""
+"""Error responses of the service: a status code and one sentence."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,20 +16,20 @@ from treewright.web.schemas import UntaggedSentence
 from treewright.web.work import BusyError, OutOfTimeError, TooMuchError
 
 FAILURES = {
-    400: "The body is no JSON.",
-    404: "There is no such model.",
+    400: "The body is not JSON.",
+    404: "The model does not exist.",
     408: "The body did not arrive in time.",
     413: "The request is larger than the limits.",
-    415: "The body is not declared as JSON.",
-    422: "A value cannot be used.",
-    503: "Too many requests wait already.",
-    504: "The time limit was reached.",
+    415: "The content type is not JSON.",
+    422: "A value is invalid.",
+    503: "Too many requests are waiting.",
+    504: "The time limit was exceeded.",
 }
 RETRY_AFTER = "1"
 
 
 def add_failures(app: FastAPI) -> None:
-    """Let every error be answered with one sentence."""
+    """Register handlers that turn every error into a response with one sentence."""
     app.add_exception_handler(TreewrightError, _answer_with(422))
     app.add_exception_handler(MissingTagsError, _answer_untagged)
     app.add_exception_handler(TooMuchError, _answer_with(413))
@@ -47,7 +47,7 @@ def failure(
     *,
     untagged: Sequence[UntaggedSentence] | None = None,
 ) -> JSONResponse:
-    """Return the answer that says what went wrong, with the sentences that need tags if it is that."""
+    """Return an error response, with the sentences that need tags if tags are missing."""
     content: dict[str, Any] = {"error": " ".join(sentence.split())}
     if untagged is not None:
         content["sentences"] = [each.model_dump() for each in untagged]
@@ -72,34 +72,34 @@ def _answer_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sentence = error.detail
     path = quote(request.url.path)
-    if sentence == HTTPStatus(error.status_code).phrase:  # the framework says no more than that
+    if sentence == HTTPStatus(error.status_code).phrase:  # the framework adds nothing to the code
         if error.status_code == 404:
-            sentence = f"there is no {path}; expected one of the paths of /docs"
+            sentence = f"{path} does not exist; expected one of the paths listed in /docs"
         elif error.status_code == 405:
             allowed = (error.headers or {}).get("Allow", "another method")
-            sentence = f"{path} was asked by {request.method}; expected {allowed}"
+            sentence = f"the method for {path} is {request.method}; expected {allowed}"
     return failure(error.status_code, sentence, error.headers)
 
 
 def _answer_invalid(request: Request, error: Exception) -> Response:
-    """Tell the first of the values that cannot be used."""
+    """Report the first invalid value."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         reason = str(first.get("ctx", {}).get("error", first["msg"]))
-        return failure(400, f"the body is no JSON ({reason}); expected an object")
+        return failure(400, f"the body is not JSON ({reason}); expected an object")
     place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
-    if first["type"] == "value_error":  # our own sentence
+    if first["type"] == "value_error":  # already one of our messages
         return failure(422, f"{place} has {first['ctx']['error']}")
     if first["type"] == "missing":
         return failure(422, f"{place} is missing; expected a value")
     if first["type"] == "extra_forbidden":
-        return failure(422, f"{quote(place)} is no field of the request; expected those of /docs")
+        return failure(422, f"{quote(place)} is not a field of the request; expected those listed in /docs")
     expected = re.sub(r"^\w+ should (be |have )?", "", first["msg"])
-    if first["type"] == "string_pattern_mismatch":  # a regular expression tells people nothing
-        expected = "no white space and no controls"
+    if first["type"] == "string_pattern_mismatch":  # users cannot be expected to read a regular expression
+        expected = "no whitespace and no control characters"
     return failure(422, f"{place} is {quote(str(first['input']))}; expected {expected}")
 
 
 def _answer_unforeseen(request: Request, error: Exception) -> Response:
-    return failure(500, "the service has failed; its log says why")
+    return failure(500, "internal error; see the log of the service")

@@ -1,4 +1,4 @@
-"""What requests pass first, limits of their bodies, and answers last, headers that keep pages safe."""
+"""Middleware: checks of request bodies, and security headers of responses."""
 
 import asyncio
 from collections.abc import Collection
@@ -20,18 +20,20 @@ HEADERS = {
 
 
 class Gate:
-    """Lets requests with bodies in only whole, declared as JSON, and not too large.
+    """Rejects request bodies that are not declared as JSON, too large or incomplete.
 
-    The body is counted as it comes, whatever its declared length.
+    The actual bytes are counted, not the declared length.
 
     Parameters
     ----------
     app : ASGI application
+        The application.
     guarded : collection of str
         Paths whose requests have bodies.
     max_bytes : int
+        Maximum size of a body.
     seconds : float
-        Within which a body must be there.
+        Maximum time until a body has arrived.
     """
 
     def __init__(self, app: ASGIApp, *, guarded: Collection[str], max_bytes: int, seconds: float) -> None:
@@ -41,7 +43,7 @@ class Gate:
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -66,7 +68,7 @@ class Gate:
             async with asyncio.timeout(self._seconds):
                 body = await self._read(receive)
         except TimeoutError:
-            sentence = f"the body has not arrived within {self._seconds:g} seconds; expected all of it"
+            sentence = f"the body did not arrive within {self._seconds:g} seconds; expected a complete body"
             await failure(408, sentence, {"Connection": "close"})(scope, receive, send)
             return
         if body is None:
@@ -78,7 +80,7 @@ class Gate:
         await self._app(scope, _handing(body, receive), send)
 
     async def _read(self, receive: Receive) -> bytes | None:
-        """Return the body, or a little more than is allowed of it; None if the client has left."""
+        """Return the body, or slightly more than the maximum of it; None if the client has disconnected."""
         body = bytearray()
         while len(body) <= self._max_bytes:
             message = await receive()
@@ -91,7 +93,7 @@ class Gate:
 
 
 def _handing(body: bytes, receive: Receive) -> Receive:
-    """Return what hands a body on that has been read, then whatever comes."""
+    """Return a receive function that yields a body that was already read, then further messages."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def hand_on() -> Message:

@@ -1,4 +1,4 @@
-"""Parsers as the service uses them: sentences in, answers out, with tags as they are given or found."""
+"""Parsers behind the service: sentences in, responses out, with given or predicted tags."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -42,21 +42,22 @@ from treewright.web.texts import split_plainly
 
 Sentences = Sequence[DepTree | ConstTree]
 Fixed = Sequence[Mapping[int, int]] | None
-"""For each sentence the heads that words must have."""
+"""The fixed heads of each sentence."""
 TAGS_SHOWN = 200
 MOST_FEATURES = 10_000
-"""Of an arc: all, so that totals are those of all."""
+"""Maximum number of features of an arc: all of them, so that totals are complete."""
 EXPECTED_TAGS = "tags for all words, a model trained with --tags predicted, or serve --tagger"
 
 
 class MissingTagsError(InputError):
-    """Words lack the tags that a model needs.
+    """Words lack tags that a model needs.
 
     Parameters
     ----------
     message : str
+        The error.
     sentences : list of UntaggedSentence
-        All that were asked about, for tags to be added.
+        All sentences of the request, so that tags can be added.
     """
 
     def __init__(self, message: str, sentences: list[UntaggedSentence]) -> None:
@@ -65,22 +66,23 @@ class MissingTagsError(InputError):
 
 
 class Certainty(NamedTuple):
-    """What is known of the heads of a sentence: their probabilities, and those that are fixed."""
+    """The head probabilities of a sentence, and its fixed heads."""
 
     marginals: npt.NDArray[np.float64]
     fixed: Mapping[int, int] | None
 
 
 class ServedModel(ABC):
-    """A parser under a name.
+    """A parser that is served under a name.
 
     Parameters
     ----------
     name : str
+        The name.
     parser : Annotator
-        A parser of dependencies or constituents, or a reranker.
+        A dependency or constituency parser, or a reranker.
     tagger : Tagger, optional
-        For words without tags, if the parser has no tagger of its own.
+        Tags words if the parser needs tags and has no tagger.
     """
 
     kind: Kind
@@ -95,7 +97,7 @@ class ServedModel(ABC):
         self._parser = parser.using(tags="gold", n_jobs=1)
 
     def describe(self) -> ModelDescription:
-        """Say what the model is."""
+        """Return the description of the model."""
         values = {
             "name": self.name,
             "kind": self.kind,
@@ -114,11 +116,11 @@ class ServedModel(ABC):
 
     @property
     def needs_tags(self) -> bool:
-        """Whether sentences must bring tags."""
+        """Whether sentences must have tags."""
         return self._wants_tags and self._tagger is None
 
     def _missing_tags(self, number: int, sentences: Sentences) -> MissingTagsError:
-        """Return the refusal of sentences of which one has words without tags."""
+        """Return the error for a sentence that has words without tags."""
         trees = [_with_plain_words(each) if isinstance(each, ConstTree) else each for each in sentences]
         return MissingTagsError(
             f"sentence {number} has words without tags, which model {self.name} needs; "
@@ -127,17 +129,17 @@ class ServedModel(ABC):
         )
 
     def _knows_words(self, words: Sequence[str]) -> Sequence[bool] | None:
-        """Tell which words the model has seen, or, if it cannot, which its tagger has seen several times."""
+        """Return whether the model has seen each word, or its tagger has seen it often; None if unknown."""
         known = self._parser.knows_words(words)
         return self._tagger.has_classes(words) if known is None and self._tagger is not None else known
 
     @abstractmethod
     def _known_tags(self) -> Sequence[str]:
-        """Return the tags that the model knows."""
+        """Return the tags of the model's training set."""
 
     @abstractmethod
     def warm_up(self) -> None:
-        """Parse something, so that no visitor waits for code to be compiled."""
+        """Parse a sentence, so that compilation does not delay the first request."""
 
     @abstractmethod
     def parse(
@@ -149,17 +151,17 @@ class ServedModel(ABC):
     def kbest(
         self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: Layout | None
     ) -> list[DependencyCandidates] | list[ConstituentCandidates]:
-        """Return the `k` best trees of each sentence."""
+        """Return the `k`-best trees of each sentence."""
 
     @abstractmethod
     def explain(
         self, sentences: Sentences, fixed: Fixed, *, pictures: Layout | None
     ) -> list[ExplainedSentence]:
-        """Return the best tree of each sentence with what speaks for it."""
+        """Return the best tree of each sentence with an explanation."""
 
 
 class ServedDependencies(ServedModel):
-    """A dependency parser, or a reranker of one."""
+    """A dependency parser or reranker."""
 
     kind = "dependency"
     _parser: DependencyAnnotator
@@ -168,7 +170,7 @@ class ServedDependencies(ServedModel):
         return self._parser.known_tags if self._tagger is None else self._tagger.known_tags
 
     def warm_up(self) -> None:
-        """Parse something, so that no visitor waits for code to be compiled."""
+        """Parse a sentence, so that compilation does not delay the first request."""
         words = DepTree(["a", "b", "."], upos=["X"] * 3, xpos=["X"] * 3)
         self.kbest([words], None, k=2, pictures="horizontal")
         self.explain([words], None, pictures=None)
@@ -189,7 +191,7 @@ class ServedDependencies(ServedModel):
     def kbest(
         self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: Layout | None
     ) -> list[DependencyCandidates]:
-        """Return the `k` best trees of each sentence."""
+        """Return the `k`-best trees of each sentence."""
         trees = self._prepare(sentences)
         lists = self._parser.kbest(trees, k, fixed=fixed)
         return [
@@ -213,7 +215,7 @@ class ServedDependencies(ServedModel):
     def explain(
         self, sentences: Sentences, fixed: Fixed, *, pictures: Layout | None
     ) -> list[ExplainedSentence]:
-        """Return the best tree of each sentence with what speaks for it."""
+        """Return the best tree of each sentence with an explanation."""
         trees = self._prepare(sentences)
         found = [best.tree for (best,) in self._parser.annotate(trees, fixed=fixed)]
         parts = zip(
@@ -236,7 +238,7 @@ class ServedDependencies(ServedModel):
         ]
 
     def _prepare(self, sentences: Sentences) -> list[DepTree]:
-        """Return sentences with all that the parser looks at."""
+        """Return sentences with all columns that the parser uses."""
         trees = [_with_plain_words(each) if isinstance(each, ConstTree) else each for each in sentences]
         if self._tagger is not None:
             return fill_tags(trees, self._tagger)
@@ -258,7 +260,7 @@ class ServedDependencies(ServedModel):
         return [rounded(one) for one in found.tolist()]
 
     def _unknown(self, tree: DepTree) -> list[int] | None:
-        """Return the words, from 1, that the model has never seen; numbers and punctuation are not words."""
+        """Return the words, from 1, that are not in the training set, except numbers and punctuation."""
         known = self._parser.knows_words(tree.words)
         if known is None:
             return None
@@ -266,7 +268,7 @@ class ServedDependencies(ServedModel):
         return [number for number, (word, is_known) in pairs if not is_known and has_letters(word)]
 
     def _features(self, found: list[DepTree]) -> list[list[list[WeighedFeature]]]:
-        """Return for each word of each tree the features of its arc, if the model has any."""
+        """Return the features of the arc of each word of each tree, if the model has features."""
         if not self._parser.has_arc_reasons:
             return [[[] for _ in tree.words] for tree in found]
         return self._parser.arc_reasons(found, n=MOST_FEATURES)
@@ -278,7 +280,7 @@ class ServedDependencies(ServedModel):
 
 
 class ServedConstituents(ServedModel):
-    """A constituency parser, or a reranker of one or more."""
+    """A constituency parser or reranker."""
 
     kind = "constituent"
     _parser: ConstituentAnnotator
@@ -289,7 +291,7 @@ class ServedConstituents(ServedModel):
         return self._parser.known_tags
 
     def warm_up(self) -> None:
-        """Parse something, so that no visitor waits for code to be compiled."""
+        """Parse a sentence, so that compilation does not delay the first request."""
         self.kbest([DepTree(["a", "b", "."], xpos=["X"] * 3)], None, k=2, pictures="horizontal")
 
     def parse(
@@ -303,7 +305,7 @@ class ServedConstituents(ServedModel):
     def kbest(
         self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: Layout | None
     ) -> list[ConstituentCandidates]:
-        """Return the `k` best trees of each sentence."""
+        """Return the `k`-best trees of each sentence."""
         self._refuse(fixed)
         lists = self._parser.annotate(self._prepare(sentences), k=k)
         return [
@@ -321,16 +323,18 @@ class ServedConstituents(ServedModel):
     def explain(
         self, sentences: Sentences, fixed: Fixed, *, pictures: Layout | None
     ) -> list[ExplainedSentence]:
-        """Refuse: constituency models have no reasons to show."""
-        raise InputError(f"model {self.name} finds constituents; expected a dependency model to explain")
+        """Raise `InputError`, since constituency models cannot be explained."""
+        raise InputError(
+            f"model {self.name} is a constituency model; expected a dependency model for explanations"
+        )
 
     def _refuse(self, fixed: Fixed) -> None:
         if fixed is not None:
-            found = f"model {self.name} finds constituents"
+            found = f"model {self.name} is a constituency model"
             raise InputError(f"{found}; expected a dependency model for fixed arcs")
 
     def _prepare(self, sentences: Sentences) -> list[Any]:
-        """Return sentences with all that the parser looks at, words escaped as treebanks have them."""
+        """Return sentences with all columns that the parser uses, and words escaped as in treebanks."""
         return [
             each if isinstance(each, ConstTree) else self._tagged(each, number, sentences)
             for number, each in enumerate(sentences, start=1)
@@ -341,9 +345,9 @@ class ServedConstituents(ServedModel):
         for text in (*words, *tags):
             if not LABEL.fullmatch(text):
                 found = f"sentence {number} has {quote(text)}"
-                raise InputError(f"{found}; expected words and tags without white space")
+                raise InputError(f"{found}; expected words and tags without whitespace")
         if MISSING in tags and self._tagger is not None:
-            # Its own tagger has learnt from words in brackets, another one from words as they are written.
+            # The model's own tagger was trained on escaped words, another tagger on unescaped ones.
             (others,) = self._tagger.tag([tree.words if self._own_tagger is None else words])
             tags = [other if tag == MISSING else tag for tag, other in zip(tags, others.xpos, strict=True)]
         if MISSING in tags:
@@ -355,24 +359,24 @@ SERVED: dict[str, type[ServedModel]] = {
     "dependencies": ServedDependencies,
     "constituents": ServedConstituents,
 }
-"""How models are served, by what they find."""
+"""Classes of served models, by the kind of their analyses."""
 
 
 def serve_model(name: str, parser: Annotator, tagger: Tagger | None = None) -> ServedModel:
-    """Make a parser ready for the service.
+    """Wrap a parser for the service.
 
     Raises
     ------
     InputError
-        For a model that does not parse.
+        If the model is not a parser.
     """
     return SERVED[check_served(name, parser).finds](name, parser, tagger)
 
 
 def check_served(name: str, model: Any) -> Annotator:  # noqa: ANN401
-    """Return a model that can be served, or refuse it."""
+    """Return `model`; raise `InputError` if it is not a parser."""
     if getattr(model, "finds", None) not in SERVED:
-        raise InputError(f"{name} is a {type(model).__name__}; expected a parser, or a reranker of one")
+        raise InputError(f"{name} is a {type(model).__name__}; expected a parser or a reranker")
     found: Annotator = model
     return found
 

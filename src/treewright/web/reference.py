@@ -1,4 +1,4 @@
-"""The page /docs: the OpenAPI document for people to read, with nothing from elsewhere."""
+"""The page /docs: the OpenAPI document as HTML, without external resources."""
 
 from collections.abc import Mapping
 from html import escape
@@ -22,7 +22,7 @@ LIMITS = {
     "minimum": "at least {}",
     "maximum": "at most {}",
     "pattern": "matching {}",
-    "default": "{} if not given",
+    "default": "default {}",
 }
 Schema = Mapping[str, Any]
 
@@ -41,9 +41,9 @@ def write_reference(document: Schema) -> str:
         [
             '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title}: the service</title><style>{STYLE}</style></head><body><main>",
-            f"<h1>{title}: the service</h1><p>{escape(info.get('description', ''))}</p>",
-            '<p><a href="./">The page</a>, <a href="openapi.json">the OpenAPI document</a></p>',
+            f"<title>{title}: API reference</title><style>{STYLE}</style></head><body><main>",
+            f"<h1>{title}: API reference</h1><p>{escape(info.get('description', ''))}</p>",
+            '<p><a href="./">Web page</a>, <a href="openapi.json">OpenAPI document</a></p>',
             *operations,
             "<h2>Bodies</h2>",
             *schemas,
@@ -62,7 +62,7 @@ def _write_operation(path: str, method: str, operation: Schema) -> str:
     return (
         f"<h2><code>{escape(method.upper())} {escape(path)}</code></h2>"
         f"<p>{escape(operation.get('summary', ''))}.</p>{asked}"
-        '<div class="wide"><table><thead><tr><th scope="col">Code</th><th scope="col">When</th>'
+        '<div class="wide"><table><thead><tr><th scope="col">Code</th><th scope="col">Description</th>'
         f'<th scope="col">Body</th></tr></thead><tbody>{rows}</tbody></table></div>'
     )
 

@@ -1,34 +1,34 @@
-"""What the service is asked and what it answers."""
+"""Requests and responses of the service."""
 
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MOST_TREES = 50
-"""Trees of one sentence that can be asked for."""
+"""Maximum number of k-best trees per sentence."""
 PLAIN = r"^[^\u0000-\u0020\u007f-\u009f\u2028\u2029]+$"
-"""What any format can hold as one word: no white space, no-break spaces aside, and no controls."""
+"""A word in any format: no whitespace, except no-break spaces, and no control characters."""
 
 Layout = Literal["horizontal", "vertical"]
 Plain = Annotated[str, Field(min_length=1, max_length=200, pattern=PLAIN)]
 
 
 class Question(BaseModel):
-    """Whatever comes from outside: values of the types that are named, and no others."""
+    """Base class of requests: unknown fields and other types are rejected."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
 class GivenWord(Question):
-    """A word, with its tag where it is known."""
+    """A word, with its tag if it is known."""
 
     word: Plain
-    tag: Plain | None = Field(None, description="The universal tag, or that of a constituency model.")
-    xpos: Plain | None = Field(None, description="The treebank's own tag.")
+    tag: Plain | None = Field(None, description="The universal tag, or the tag for a constituency model.")
+    xpos: Plain | None = Field(None, description="The language-specific tag.")
 
 
 class FixedArc(Question):
-    """An arc that trees must have."""
+    """An arc that all trees must have."""
 
     word: int = Field(ge=1, le=100_000, description="The word, from 1.")
     head: int = Field(ge=0, le=100_000, description="Its head; 0 is the root.")
@@ -40,19 +40,19 @@ class ParseRequest(Question):
     text: str = Field(
         default_factory=str,
         min_length=1,
-        description="Plain text, CoNLL-U or trees in brackets, told by content.",
+        description="Plain text, CoNLL-U or trees in brackets (detected).",
     )
-    raw: bool = Field(False, description="Whether text is plain text, whatever it looks like.")
+    raw: bool = Field(False, description="Always read the text as plain text.")
     sentences: list[Annotated[list[GivenWord], Field(min_length=1)]] = Field(
         default_factory=list, min_length=1, description="Sentences as lists of words."
     )
-    model: str | None = Field(None, max_length=200, description="Name of the model; the first without it.")
+    model: str | None = Field(None, max_length=200, description="Name of the model (by default, the first).")
     fixed: list[list[FixedArc]] | None = Field(
-        None, description="For each sentence the arcs that its trees must have (dependencies)."
+        None, description="Fixed arcs of each sentence (dependency models only)."
     )
-    pictures: bool = Field(True, description="Whether trees come with pictures.")
+    pictures: bool = Field(True, description="Whether to include drawings of the trees.")
     layout: Layout = Field(
-        "horizontal", description="Whether words stand beside or under one another in pictures."
+        "horizontal", description="Layout of drawings: words from left to right, or from top to bottom."
     )
 
     model_config = ConfigDict(
@@ -68,93 +68,91 @@ class ParseRequest(Question):
 
 
 class KBestRequest(ParseRequest):
-    """Sentences of which the `k` best trees are wanted."""
+    """Sentences whose `k`-best trees are requested."""
 
-    k: int = Field(5, ge=1, le=MOST_TREES, description="Trees a sentence.")
+    k: int = Field(5, ge=1, le=MOST_TREES, description="Number of trees per sentence.")
 
 
 class Answer(BaseModel):
-    """Whatever goes out."""
+    """Base class of responses."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class UntaggedSentence(Answer):
-    """A sentence as it was read, for tags to be added; lists have a value for each word."""
+    """A sentence as it was read, so that tags can be added; lists have one value per word."""
 
     words: list[str]
-    upos: list[str] = Field(
-        description="Tags, those of a constituency model included; _ where there is none."
-    )
-    xpos: list[str] = Field(description="The treebank's own tags; _ where there is none.")
-    conllu: str | None = Field(description="Null if the model is one of constituents.")
+    upos: list[str] = Field(description="Universal tags, or tags for a constituency model; _ if missing.")
+    xpos: list[str] = Field(description="Language-specific tags; _ if missing.")
+    conllu: str | None = Field(description="The sentence in CoNLL-U; null for a constituency model.")
 
 
 class Failure(Answer):
-    """Why there is no other answer."""
+    """An error."""
 
-    error: str = Field(description="One sentence: place, what was found, what was expected.")
+    error: str = Field(description="One sentence: place, value found, value expected.")
     sentences: list[UntaggedSentence] | None = Field(
-        None, description="All sentences of the request, where the model needs tags that are missing."
+        None, description="All sentences of the request, if the model needs tags that are missing."
     )
 
 
 class Health(Answer):
-    """Whether the service runs, and how much it has to do."""
+    """State of the service and its load."""
 
     status: Literal["ok"]
     version: str
     models: list[str]
-    waiting: int = Field(description="Requests that wait for a thread.")
-    running: int = Field(description="Requests that are being worked on, those given up included.")
+    waiting: int = Field(description="Number of requests that wait for a thread.")
+    running: int = Field(description="Number of requests in progress, including those that have timed out.")
 
 
 Kind = Literal["dependency", "constituent"]
 
 
 class ModelDescription(Answer):
-    """A model that is served."""
+    """A served model."""
 
     name: str
     kind: Kind
     class_name: str = Field(alias="class")
-    explains: bool = Field(description="Whether /explain takes it.")
-    compares: bool = Field(description="Whether /explain says what decided between the two best trees.")
-    needs_tags: bool = Field(description="Whether sentences must bring tags.")
-    tags_known: list[str] = Field(description="Tags that it has seen in training, 200 at the most.")
-    examples: list[str] = Field(description="Sentences to try, in words that it has seen in training.")
+    explains: bool = Field(description="Whether /explain supports it.")
+    compares: bool = Field(description="Whether /explain compares the two best trees.")
+    needs_tags: bool = Field(description="Whether sentences must have tags.")
+    tags_known: list[str] = Field(description="Tags of the training set, at most 200.")
+    examples: list[str] = Field(description="Example sentences with words of the training set.")
 
 
 class Models(Answer):
-    """All models that are served, the default one first."""
+    """All served models, the default first."""
 
     models: list[ModelDescription]
 
 
 class Meaning(Answer):
-    """What a tag or label stands for."""
+    """Description of a tag or label."""
 
     name: str
-    text: str = Field(description="A sentence, with examples between asterisks.")
+    text: str = Field(description="A sentence, with examples in asterisks.")
 
 
 class RelationMeaning(Meaning):
-    """What a relation stands for."""
+    """Description of a relation."""
 
     group: str
 
 
 class Meanings(Answer):
-    """What relations, tags and labels stand for; subtypes of relations stand under their universal part."""
+    """Descriptions of relations, tags and labels; a subtype has that of its universal relation."""
 
-    groups: dict[str, str] = Field(description="Groups of relations, by name.")
+    groups: dict[str, str] = Field(description="Groups of relations.")
     relations: dict[str, RelationMeaning]
     tags: dict[str, Meaning]
     phrases: dict[str, Meaning]
 
 
 class DependencySentence(Answer):
-    """A sentence with its dependency tree; lists have a value for each word."""
+    """A sentence with its dependency tree; lists have one value per word."""
 
     words: list[str]
     upos: list[str]
@@ -162,9 +160,9 @@ class DependencySentence(Answer):
     lemmas: list[str]
     heads: list[int]
     deprels: list[str]
-    confidence: list[float] | None = Field(description="The probability of each word's head.")
+    confidence: list[float] | None = Field(description="Probability of each word's head.")
     unknown: list[int] | None = Field(
-        description="Words, from 1, that the model has never seen; null if it cannot tell."
+        description="Words, from 1, that are not in the training set; null if unknown."
     )
     svg: str | None
     conllu: str
@@ -175,48 +173,48 @@ class ConstituentSentence(Answer):
     """A sentence with its constituency tree."""
 
     words: list[str]
-    upos: list[str] = Field(description="Tags as the model knows them.")
+    upos: list[str] = Field(description="Tags in the tag set of the model.")
     brackets: str
     svg: str | None
-    nodes: int = Field(description="Nodes of the tree, which are numbered in post-order from 0.")
+    nodes: int = Field(description="Number of nodes, which are numbered in post-order from 0.")
     text: str
 
 
 class Ranked(Answer):
-    """What is said of one of the best trees."""
+    """Rank, score and probability of one of the k-best trees."""
 
     score: float
     probability: float | None = Field(
-        description="Among all trees that agree with the fixed arcs; of a left-corner parser, among those "
-        "listed; null if the model knows none."
+        description="Probability among all trees with the fixed arcs (for a left-corner parser, among the "
+        "k-best trees); null if the model does not estimate it."
     )
     differs: list[int] = Field(
-        description="Words whose arcs differ from the best tree's, or nodes that it does not have."
+        description="Words whose arcs differ from those of the best tree, or nodes that it lacks."
     )
 
 
 class DependencyCandidate(DependencySentence, Ranked):
-    """One of the best dependency trees of a sentence."""
+    """One of the k-best dependency trees of a sentence."""
 
 
 class ConstituentCandidate(ConstituentSentence, Ranked):
-    """One of the best constituency trees of a sentence."""
+    """One of the k-best constituency trees of a sentence."""
 
 
 class DependencyCandidates(Answer):
-    """The best dependency trees of a sentence, the best first."""
+    """The k-best dependency trees of a sentence, best first."""
 
     candidates: list[DependencyCandidate]
 
 
 class ConstituentCandidates(Answer):
-    """The best constituency trees of a sentence, the best first."""
+    """The k-best constituency trees of a sentence, best first."""
 
     candidates: list[ConstituentCandidate]
 
 
 class Alternative(Answer):
-    """A head that a word may have, and how probable that is."""
+    """A possible head of a word and its probability."""
 
     head: int
     probability: float
@@ -225,37 +223,37 @@ class Alternative(Answer):
 class FeatureWeight(Answer):
     """A feature and its weight."""
 
-    text: str = Field(description="The feature as the model has it.")
-    sentence: str = Field(description="The feature in plain words.")
-    weight: float = Field(description="Positive if it speaks for the tree.")
-    arcs: list[int] = Field(description="Words, from 1, whose arcs have it.")
-    rank: int = Field(description="The tree that has it: 1 is the best, 2 the second.")
+    text: str = Field(description="The feature in the notation of the model.")
+    sentence: str = Field(description="The feature in plain English.")
+    weight: float = Field(description="Positive if it favours the tree.")
+    arcs: list[int] = Field(description="Words, from 1, whose arcs have the feature.")
+    rank: int = Field(description="The tree with the feature: 1 is the best, 2 the second best.")
 
 
 class ExplainedArc(Answer):
-    """One arc of a tree, and what speaks for it."""
+    """An arc of a tree, with its features and alternatives."""
 
     word: int
     head: int
     relation: str
     confidence: float
-    alternatives: list[Alternative] = Field(description="The most probable heads, the best first.")
-    features: list[FeatureWeight] = Field(
-        description="Features of the model that involve the arc, the weightiest first."
-    )
-    total_for: float = Field(description="Sum of the weights of all features that speak for the arc.")
-    total_against: float = Field(description="Sum of the weights of all features that speak against it.")
+    alternatives: list[Alternative] = Field(description="The most probable heads, best first.")
+    features: list[FeatureWeight] = Field(description="Features that involve the arc, largest weights first.")
+    total_for: float = Field(description="Sum of the weights of all features that favour the arc.")
+    total_against: float = Field(description="Sum of the weights of all features against the arc.")
 
 
 class ExplainedSentence(DependencySentence):
-    """A sentence with its tree, and why it is this one."""
+    """A sentence with its tree and the explanation."""
 
     arcs: list[ExplainedArc]
     reasons: list[FeatureWeight] = Field(
-        description="What decided between the two best trees, if a reranker did."
+        description="Features by which a reranker chose between the two best trees."
     )
-    total_for: float = Field(description="Sum of the weights of all reasons for the best tree.")
-    total_against: float = Field(description="Sum of the weights of all reasons for the second.")
+    total_for: float = Field(description="Sum of the weights of all features that favour the best tree.")
+    total_against: float = Field(
+        description="Sum of the weights of all features that favour the second best tree."
+    )
 
 
 class ParseReply(Answer):
@@ -267,7 +265,7 @@ class ParseReply(Answer):
 
 
 class KBestReply(Answer):
-    """The best trees of sentences."""
+    """The k-best trees of sentences."""
 
     model: str
     kind: Kind
@@ -275,7 +273,7 @@ class KBestReply(Answer):
 
 
 class ExplainReply(Answer):
-    """Parsed sentences with reasons."""
+    """Parsed sentences with explanations."""
 
     model: str
     kind: Kind

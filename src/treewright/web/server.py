@@ -1,4 +1,4 @@
-"""Running the service until it is told to stop."""
+"""The server, which runs until it is interrupted."""
 
 import errno
 import logging
@@ -15,13 +15,13 @@ from fastapi import FastAPI
 from treewright.errors import InputError
 
 KEPT_ALIVE = 30
-"""Seconds for which an idle connection stays open; proxies and browsers use it again."""
+"""Seconds until an idle connection is closed; proxies and browsers reuse connections."""
 GRACE = 5
-"""Seconds for which requests may be finished when the service is told to stop."""
+"""Seconds to finish running requests when the server shuts down."""
 
 
 class _TellingServer(uvicorn.Server):
-    """A server that says when it is ready."""
+    """A server that calls a function when it is ready."""
 
     def __init__(self, config: uvicorn.Config, tell: Callable[[], None]) -> None:
         super().__init__(config)
@@ -34,12 +34,12 @@ class _TellingServer(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; what comes before the service runs waits.
+    """Return a listening socket; connections wait until the server is ready.
 
     Raises
     ------
     InputError
-        If the port is taken or the address cannot be listened at.
+        If the port is in use, or the address is not available.
     """
     place = f"port {port} of {host}"
     try:
@@ -48,23 +48,25 @@ def listen(host: str, port: int) -> socket.socket:
         )[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise InputError(f"{place} cannot be found ({error.strerror}); expected another --host") from error
+        raise InputError(f"{place} does not exist ({error.strerror}); expected another --host") from error
     try:
-        if os.name == "posix":  # elsewhere this would let two programs have one port
+        if os.name == "posix":  # on other systems it would let two programs share one port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen()
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise InputError(f"{place} is taken; expected a free one, or --port 0") from error
-        reason = f"{place} cannot be listened at ({error.strerror})"
+            raise InputError(
+                f"{place} is in use; expected a free port; use --port 0 to choose one"
+            ) from error
+        reason = f"{place} is not available ({error.strerror})"
         raise InputError(f"{reason}; expected another --host or --port") from error
     return listener
 
 
 def address_of(listener: socket.socket) -> str:
-    """Return the address at which a browser finds the service."""
+    """Return the URL of the service."""
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}"
@@ -73,15 +75,16 @@ def address_of(listener: socket.socket) -> str:
 def run_server(
     app: FastAPI, listener: socket.socket, *, tell: Callable[[], None], access_log: bool = False
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; requests that are being answered are finished.
+    """Serve until Ctrl-C or SIGTERM, and then finish the running requests.
 
     Parameters
     ----------
     app : FastAPI
+        The application.
     listener : socket
-        As `listen` returns it.
+        A socket from `listen`.
     tell : callable
-        Called when requests are answered.
+        Called when the server is ready.
     access_log : bool
         Log every request.
     """
@@ -102,10 +105,10 @@ def run_server(
 
 @contextmanager
 def _stopping_quietly() -> Iterator[None]:
-    """Let signals that end the server, which it raises again when it has ended, do no more than that."""
+    """Ignore the signals that the server raises again after it has shut down."""
 
     def ignore(number: int, frame: FrameType | None) -> None:
-        """Go on."""
+        """Do nothing."""
 
     before = {number: signal.signal(number, ignore) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

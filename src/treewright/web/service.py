@@ -1,4 +1,4 @@
-"""What the service does, apart from how requests come and answers go."""
+"""The service, independent of HTTP routes."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -30,14 +30,16 @@ Reply = TypeVar("Reply", ParseReply, KBestReply, ExplainReply)
 
 
 class Service:
-    """Models, limits and the line of work.
+    """The models, limits and worker threads of the service.
 
     Parameters
     ----------
     models : sequence of ServedModel
-        The first is the default one.
+        The models; the first is the default.
     limits : ServiceLimits
+        Limits of requests.
     splitter : Splitter
+        Splits plain text for models without a tokenizer.
     """
 
     def __init__(self, models: Sequence[ServedModel], limits: ServiceLimits, splitter: Splitter) -> None:
@@ -48,7 +50,7 @@ class Service:
         self.description = Models(models=[model.describe() for model in models])
 
     def health(self) -> Health:
-        """Say that the service runs, and how much it has to do."""
+        """Return the state of the service and its load."""
         return Health(
             status="ok",
             version=__version__,
@@ -58,12 +60,12 @@ class Service:
         )
 
     def warm_up(self) -> None:
-        """Let each model parse something, so that no visitor waits for code to be compiled."""
+        """Parse a sentence with each model, so that compilation does not delay the first request."""
         for model in self.models.values():
             model.warm_up()
 
     async def parse(self, request: ParseRequest) -> Response:
-        """Answer with the best tree of each sentence."""
+        """Respond with the best tree of each sentence."""
 
         def work(model: ServedModel, sentences: Sentences, fixed: Fixed) -> ParseReply:
             found = model.parse(sentences, fixed, pictures=_layout(request))
@@ -72,7 +74,7 @@ class Service:
         return await self._answer(request, 1, work)
 
     async def kbest(self, request: KBestRequest) -> Response:
-        """Answer with the best trees of each sentence."""
+        """Respond with the k-best trees of each sentence."""
 
         def work(model: ServedModel, sentences: Sentences, fixed: Fixed) -> KBestReply:
             found = model.kbest(sentences, fixed, k=request.k, pictures=_layout(request))
@@ -81,7 +83,7 @@ class Service:
         return await self._answer(request, request.k, work)
 
     async def explain(self, request: ParseRequest) -> Response:
-        """Answer with the best tree of each sentence and what speaks for it."""
+        """Respond with the best tree of each sentence and its explanation."""
 
         def work(model: ServedModel, sentences: Sentences, fixed: Fixed) -> ExplainReply:
             found = model.explain(sentences, fixed, pictures=_layout(request))
@@ -92,7 +94,7 @@ class Service:
     async def _answer(
         self, request: ParseRequest, k: int, work: Callable[[ServedModel, Sentences, Fixed], Reply]
     ) -> Response:
-        """Read the sentences, find the answer and write it, all in a thread of the line."""
+        """Read the sentences, process them and write the response, all in a worker thread."""
         model = self._find_model(request.model)
 
         def answer() -> bytes:
@@ -117,7 +119,7 @@ class Service:
         )
         if n_characters > self.limits.max_characters:
             expected = f"at most {self.limits.max_characters}"
-            raise TooMuchError(f"{n_characters} characters; expected {expected}, or several requests")
+            raise TooMuchError(f"{n_characters} characters; expected {expected}; send several requests")
         if not request.text:
             if request.raw:
                 raise InputError("raw has no effect with sentences; expected text")
@@ -131,10 +133,10 @@ class Service:
         limits = self.limits
         if len(sentences) > limits.max_sentences:
             found = f"{len(sentences)} sentences"
-            raise TooMuchError(f"{found}; expected at most {limits.max_sentences}, or several requests")
+            raise TooMuchError(f"{found}; expected at most {limits.max_sentences}; send several requests")
         if len(sentences) * k > limits.max_trees:
             found = f"{k} trees of {len(sentences)} sentences"
-            raise TooMuchError(f"{found}; expected at most {limits.max_trees} trees, or several requests")
+            raise TooMuchError(f"{found}; expected at most {limits.max_trees} trees; send several requests")
         for number, sentence in enumerate(sentences, start=1):
             n_words = len(sentence) if isinstance(sentence, DepTree) else len(sentence.words())
             if n_words > limits.max_words:
@@ -145,18 +147,18 @@ class Service:
 
 
 def make_tree(words: Sequence[GivenWord], kind: str) -> DepTree:
-    """Return words with their tags; the tags of a constituency model are those of its treebank."""
+    """Return words with their tags as a tree; the tags for a constituency model go to XPOS."""
     upos = [each.tag or MISSING for each in words]
     xpos = [each.xpos or (each.tag if kind == "constituent" else None) or MISSING for each in words]
     return DepTree([each.word for each in words], upos=upos, xpos=xpos)
 
 
 def read_fixed(fixed: Sequence[Sequence[FixedArc]] | None, n_sentences: int) -> Fixed:
-    """Return the heads that words must have, a mapping a sentence, or None if there are none."""
+    """Return the fixed heads, one mapping per sentence; None if there are none."""
     if not fixed or not any(fixed):
         return None
     if len(fixed) != n_sentences:
-        raise InputError(f"fixed has {len(fixed)} lists; expected {n_sentences}, one a sentence")
+        raise InputError(f"fixed has {len(fixed)} lists; expected {n_sentences}, one per sentence")
     for number, arcs in enumerate(fixed, start=1):
         words = [arc.word for arc in arcs]
         if len(set(words)) < len(words):
@@ -165,5 +167,5 @@ def read_fixed(fixed: Sequence[Sequence[FixedArc]] | None, n_sentences: int) -> 
 
 
 def _layout(request: ParseRequest) -> Layout | None:
-    """Return how pictures are laid out, or None if none are wanted."""
+    """Return the layout of drawings; None if none are requested."""
     return request.layout if request.pictures else None

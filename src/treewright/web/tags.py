@@ -1,4 +1,4 @@
-"""Tags for words that have none, in keeping with those that have."""
+"""Completion of missing tags, consistent with the given ones."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,10 @@ MISSING = "_"
 
 
 def fill_tags(trees: Sequence[DepTree], tagger: Tagger) -> list[DepTree]:
-    """Return sentences with tags, features and lemmas; those that are given stay.
+    """Return sentences with tags, features and lemmas; given values are kept.
 
-    Where only one of the two tags of a word is given, the other one and the features are those that the
-    tagger would give, or, if they do not go with it, those that most often do.
+    If only one of the two tags of a word is given, the other tag and the features are those that the tagger
+    predicts or, if these are not compatible, the most frequent compatible ones.
     """
     found = tagger.predict(trees)
     return [_filled(tree, other, tagger.labels_) for tree, other in zip(trees, found, strict=True)]
@@ -36,7 +36,7 @@ def _filled(tree: DepTree, found: DepTree, labels: Sequence[Label]) -> DepTree:
 
 
 def _agreeing(given: Label, predicted: Label, labels: Sequence[Label], *, keep_features: bool) -> Label:
-    """Return the first label that has the given tags, beginning with the predicted one."""
+    """Return the first label with the given tags; the predicted label is tried first."""
     agreeing = (
         label
         for label in (predicted, *labels)

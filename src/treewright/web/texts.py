@@ -1,4 +1,4 @@
-"""From what a visitor types or pastes to sentences of words."""
+"""Conversion of typed or pasted text to sentences."""
 
 import io
 import re
@@ -22,12 +22,12 @@ CLOSING = frozenset("\"'”’»)]")
 
 
 class Splitter:
-    """Splits plain text into sentences and words: by spaCy's rules if it is installed, else by plain ones.
+    """Splits plain text into sentences and words, with spaCy's rules if it is installed, or else simple ones.
 
     Parameters
     ----------
     language : str
-        As spaCy names it; ``"xx"`` is any.
+        Language code of spaCy; ``"xx"`` is any.
     """
 
     def __init__(self, language: str = "xx") -> None:
@@ -38,13 +38,13 @@ class Splitter:
             self._pipeline = None
 
     def split(self, text: str) -> Iterator[DepTree]:
-        """Return the sentences of a text; an empty line ends a sentence."""
+        """Yield the sentences of a text; an empty line ends a sentence."""
         for paragraph in PARAGRAPH_END.split(_without_controls(text)):
             line = " ".join(paragraph.split())
             yield from split_plainly(line) if self._pipeline is None else self._split_by_rules(line)
 
     def _split_by_rules(self, line: str) -> list[DepTree]:
-        # In a zone of its own, as otherwise the words of all texts would be kept; one zone at a time is open.
+        # In a memory zone, or spaCy would keep the words of all texts; only one zone can be open at a time.
         with self._lock, self._pipeline.memory_zone():
             return list(split_paragraph(self._pipeline, line))
 
@@ -52,9 +52,9 @@ class Splitter:
 def read_text(
     text: str, splitter: Splitter | Tokenizer, *, raw: bool = False
 ) -> list[DepTree] | list[ConstTree]:
-    """Read CoNLL-U, trees in brackets, or plain text, whichever it is; a `raw` text is plain.
+    """Read CoNLL-U, trees in brackets or plain text; the format is detected unless `raw`.
 
-    Heads of CoNLL-U may be missing.
+    In CoNLL-U, heads may be missing.
     """
     content = "text" if raw else tell_content(text)
     if content == "conllu":
@@ -65,13 +65,13 @@ def read_text(
 
 
 class _Pasted(io.BytesIO):
-    """Text that is named in errors as the visitor would."""
+    """Pasted text, with a name for error messages."""
 
     name = "text"
 
 
 def _without_controls(text: str) -> str:
-    """Put spaces where characters are that no word can have; line ends stay."""
+    """Replace control characters with spaces; keep line ends."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(
         " " if character != "\n" and unicodedata.category(character) in ("Cc", "Zl", "Zp") else character
@@ -80,7 +80,7 @@ def _without_controls(text: str) -> str:
 
 
 def split_plainly(line: str) -> Iterator[DepTree]:
-    """Split one paragraph: punctuation around a word is no part of it, and some of it ends a sentence."""
+    """Split one paragraph: punctuation around a word is separated, and some of it ends a sentence."""
     words: list[str] = []
     spaces: list[str] = []
     for chunk in line.split():
@@ -95,7 +95,7 @@ def split_plainly(line: str) -> Iterator[DepTree]:
 
 
 def _pieces(chunk: str) -> Iterator[str]:
-    """Split what stands between spaces into opening punctuation, a word and closing punctuation."""
+    """Split text without spaces into opening punctuation, a word and closing punctuation."""
     begin, end = 0, len(chunk)
     while begin < end and _is_punctuation(chunk[begin]):
         begin += 1
@@ -108,7 +108,7 @@ def _pieces(chunk: str) -> Iterator[str]:
 
 
 def _runs(marks: str) -> Iterable[str]:
-    """Return marks of punctuation one by one, but repeated ones together."""
+    """Return punctuation marks separately, but repeated ones together."""
     return ("".join(same) for _, same in groupby(marks))
 
 

@@ -1,4 +1,4 @@
-"""Work in a few threads with a bounded line of what waits for them."""
+"""A pool of threads with a bounded queue."""
 
 import asyncio
 import threading
@@ -15,23 +15,22 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class ServiceLimits:
-    """How much the service takes on.
+    """Limits of the service.
 
     Parameters
     ----------
     max_characters : int
         Maximum number of characters of a request.
     max_words : int
-        Maximum number of words of a sentence. The time that parsers need grows with the square or the cube
-        of it.
+        Maximum number of words of a sentence. The time of parsers grows with its square or cube.
     max_sentences : int
         Maximum number of sentences of a request.
     max_trees : int
         Maximum number of trees of a request, over all sentences.
     seconds : float
-        Maximum time of a request in seconds, waiting included.
+        Maximum time of a request in seconds, including waiting.
     queue : int
-        Maximum number of requests that wait while all threads are at work.
+        Maximum number of requests that wait while all threads are busy.
     n_jobs : int
         Number of threads that parse.
     """
@@ -49,31 +48,32 @@ class ServiceLimits:
 
     @property
     def max_bytes(self) -> int:
-        """Of a request's body: room for words with tags and all that JSON puts around them."""
+        """Maximum bytes of a request body, with room for tags and JSON syntax."""
         return 16_384 + 64 * self.max_characters
 
 
 class TooMuchError(Exception):
-    """A request asks for more than the limits allow."""
+    """A request exceeds the limits."""
 
 
 class BusyError(Exception):
-    """The line is full."""
+    """The queue is full."""
 
 
 class OutOfTimeError(Exception):
-    """The time is over before the work is done."""
+    """The time limit was exceeded."""
 
 
 class WorkLine:
-    """Threads, and a line of work for them that is refused beyond its length.
+    """A pool of threads with a bounded queue.
 
-    Work that is out of time keeps its thread until it ends, and counts as running, so that nothing piles up
-    behind the counts; work that has not begun by then never does.
+    A job that exceeds the time limit keeps its thread until it ends, and counts as running. A job that has
+    not started by then is cancelled.
 
     Parameters
     ----------
     limits : ServiceLimits
+        Time limit, length of the queue and number of threads.
     """
 
     def __init__(self, limits: ServiceLimits) -> None:
@@ -84,40 +84,41 @@ class WorkLine:
 
     @property
     def running(self) -> int:
-        """Number of threads at work."""
+        """Number of busy threads."""
         return min(self._n_unfinished, self._limits.n_jobs)
 
     @property
     def waiting(self) -> int:
-        """Number of pieces of work that wait for a thread."""
+        """Number of jobs in the queue."""
         return max(0, self._n_unfinished - self._limits.n_jobs)
 
     async def run(self, function: Callable[[], Result]) -> Result:
-        """Call `function` in a thread and return what it returns.
+        """Call `function` in a thread and return its result.
 
         Raises
         ------
         BusyError
-            At once, if the line is full.
+            Immediately, if the queue is full.
         OutOfTimeError
-            When the time is over; `function` may still run.
+            After the time limit; `function` may still be running.
         """
         waited = asyncio.wrap_future(self._submit(function))
         try:
             done, _ = await asyncio.wait({waited}, timeout=self._limits.seconds)
             if not done:
                 raise OutOfTimeError(
-                    f"no answer within {self._limits.seconds:g} seconds; expected fewer or shorter sentences"
+                    f"the time limit of {self._limits.seconds:g} seconds was exceeded; "
+                    "send fewer or shorter sentences"
                 )
             return waited.result()
         finally:
-            waited.cancel()  # what still waits need not begin
+            waited.cancel()  # a job that is still queued need not start
 
     def _submit(self, function: Callable[[], Result]) -> Future[Result]:
         with self._lock:
             if self._n_unfinished >= self._limits.n_jobs + self._limits.queue:
-                found = f"{self.running} requests are being worked on and {self.waiting} wait"
-                raise BusyError(f"{found}; expected fewer, so try again later")
+                found = f"{self.running} requests are running and {self.waiting} are waiting"
+                raise BusyError(f"{found}; try again later")
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self._limits.n_jobs, thread_name_prefix="treewright")
             future = self._threads.submit(function)
@@ -130,7 +131,7 @@ class WorkLine:
             self._n_unfinished -= 1
 
     def close(self, *, wait: bool = False) -> None:
-        """Forget what waits, and let the threads end; the next work begins new ones."""
+        """Cancel queued jobs and let the threads end; the next job starts new ones."""
         with self._lock:
             threads, self._threads = self._threads, None
         if threads is not None:

@@ -5,7 +5,15 @@ import pytest
 
 from treewright.errors import InputError
 from treewright.native.constituent import atoms as native
-from treewright.parsing.constituent.atoms import ATOMS, KINDS, N_BINS, NUMBERS, PREDICATES, read_atoms
+from treewright.parsing.constituent.atoms import (
+    ATOMS,
+    KINDS,
+    N_BINS,
+    NUMBERS,
+    PREDICATES,
+    TABLES,
+    read_atoms,
+)
 
 LINES = [line.split() for line in ATOMS.strip().splitlines()]
 SIZES = [7, 5, 4, 3, 7, 7, 20, N_BINS, 5]
@@ -83,16 +91,19 @@ def test_lines_may_stand_in_any_order():
     ("line", "message"),
     [
         ("child-1 label", "the group is 'child-1' in 'child-1 label'; expected one of child, last-child, "),
-        ("left label", "'left' has no number in 'left label'; expected one from 1 to 100"),
-        ("right", "'right' has no number in 'right'; expected one from 1 to 100"),
-        ("child 0 label", "'child' has no number in 'child 0 label'; expected one from 1 to 100"),
-        ("child -1 label", "'child' has no number in 'child -1 label'; expected one from 1 to 100"),
-        ("child 101 label", "'child' has no number in 'child 101 label'; expected one from 1 to 100"),
-        ("child 1", "nothing is asked in 'child 1'; expected some of label, word, tag, "),
-        ("end", "nothing is asked in 'end'; expected some of label, word, tag, "),
-        ("end 1 label", "'1' is asked in 'end 1 label'; expected some of label, word, tag, "),
-        ("head label wrod", "'wrod' is asked in 'head label wrod'; expected some of label, word, tag, "),
-        ("n-words label", "'label' is asked of 'n-words', which is a number; expected nothing"),
+        ("left label", "'left' has no number in 'left label'; expected 1 to 100"),
+        ("right", "'right' has no number in 'right'; expected 1 to 100"),
+        ("child 0 label", "'child' has no number in 'child 0 label'; expected 1 to 100"),
+        ("child -1 label", "'child' has no number in 'child -1 label'; expected 1 to 100"),
+        ("child 101 label", "'child' has no number in 'child 101 label'; expected 1 to 100"),
+        ("child 1", "no attributes in 'child 1'; expected some of label, word, tag, "),
+        ("end", "no attributes in 'end'; expected some of label, word, tag, "),
+        ("end 1 label", "unknown attribute '1' in 'end 1 label'; expected some of label, word, tag, "),
+        (
+            "head label wrod",
+            "unknown attribute 'wrod' in 'head label wrod'; expected some of label, word, tag, ",
+        ),
+        ("n-words label", "'n-words' has no attribute 'label'; expected nothing after it"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_told(line, message):
@@ -111,3 +122,12 @@ def test_a_table_of_nothing_is_refused(table):
 def test_a_group_stands_once_in_a_table():
     with pytest.raises(InputError, match="expected each group once"):
         read_atoms("children word\nhead tag\nchildren label", SIZES)
+
+
+def test_the_attributes_of_the_paper_are_label_word_tag_and_class():
+    whole, paper = (read_atoms(table, SIZES).arrays for table in (ATOMS, TABLES["paper"]))
+    kept = ~np.isin(whole.kinds, list(NUMBERS)) & (whole.bases[:, :4] >= 0).any(axis=1)
+    np.testing.assert_array_equal(paper.kinds, whole.kinds[kept])
+    np.testing.assert_array_equal(paper.arguments, whole.arguments[kept])
+    np.testing.assert_array_equal(paper.bases[:, :4] >= 0, whole.bases[kept, :4] >= 0)
+    assert (paper.bases[:, 4:] < 0).all()

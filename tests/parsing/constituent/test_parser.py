@@ -24,7 +24,7 @@ ODD_SENTENCES = {
     "brackets": (["(", "a", ")"], ["-LRB-", "NN", "-RRB-"]),
 }
 NEEDS_TAGS = (
-    "and this ConstituentParser needs tags; expected (word, tag) pairs, trees with tags, or a model trained "
+    "but this ConstituentParser needs tags; expected (word, tag) pairs, trees with tags, or a model trained "
     "with tags='predicted'"
 )
 
@@ -215,12 +215,12 @@ def with_one_split(features):
             "lasts has 2 dimensions of int64; expected 2 of b",
         ),
         ("forests.nodes.features", with_one_split, "expected splits by one of [0-9]+ features"),
-        ("forests.nodes.present", np.zeros_like, "expected nodes that lead to later ones"),
-        ("forests.nodes.values", lambda values: values[1:], "expected nodes that have all columns"),
-        ("forests.nodes.values", lambda values: values * np.nan, "values has NaN or infinity; expected"),
+        ("forests.nodes.present", np.zeros_like, "expected children that follow their parent"),
+        ("forests.nodes.values", lambda values: values[1:], "expected node arrays of equal length"),
+        ("forests.nodes.values", lambda values: values * np.nan, "values contains NaN or infinity; expected"),
         ("forests.roots", lambda roots: roots + 1, "expected roots in increasing order|the first node"),
         ("strange", lambda nothing: np.zeros(1), "array 'strange' of ConstituentParser; expected none"),
-        ("forests", lambda sizes: [*sizes[:-1], sizes[-1] + 1], "expected [0-9]+ trees in all"),
+        ("forests", lambda sizes: [*sizes[:-1], sizes[-1] + 1], "expected [0-9]+ trees in total"),
         ("forests", lambda sizes: [sizes[0] + sizes[1], *sizes[2:-1], sizes[-1]], "expected trees of each"),
         ("symbols", lambda symbols: [[], *symbols[1:]], "expected at least one label"),
         ("symbols", lambda symbols: [*symbols[:3], [3]], "words are '.3.'; expected strings"),
@@ -261,7 +261,7 @@ def test_a_parser_with_a_tagger_can_take_the_tags_of_the_input(parsers, treebank
     parser.tags = "gold"
     assert parser.needs_tags
     assert [tree.tags() for tree in parser.predict(treebank[60:])] == [tree.tags() for tree in treebank[60:]]
-    with pytest.raises(InputError, match="sentence 1 has no tags, and this ConstituentParser needs"):
+    with pytest.raises(InputError, match="sentence 1 has no tags, but this ConstituentParser needs"):
         parser.predict([["The", "cat"]])
     parser.tags = "predicted"
     assert parser.kbest(treebank[60:65], k=2) == parsers["predicted"].kbest(treebank[60:65], k=2)
@@ -341,7 +341,7 @@ def test_making_examples_learns_nothing(parsers, treebank, name):
 
 def test_examples_are_made_of_trees_alone(treebank):
     for trees in ([], [tw.ConstTree.parse("(TOP (NP (-NONE- *)))")]):
-        with pytest.raises(InputError, match="no training trees with words were given; expected at least"):
+        with pytest.raises(InputError, match="no training trees with words; expected at least"):
             make_parser().make_training(trees)
     with pytest.raises(InputError, match="tree 2 is 'cat'; expected a ConstTree"):
         make_parser().make_training([treebank[0], "cat"])
@@ -389,7 +389,9 @@ def test_training_that_was_interrupted_ends_with_the_same_parser(treebank, tmp_p
 def test_what_another_training_has_left_is_refused(treebank, tmp_path):
     make_parser(lowest_penalty=20.0).fit(treebank[:20], checkpoint=tmp_path / "kept")
     for trees, options in ((treebank[:21], {}), (treebank[:20], {"random_state": 1})):
-        with pytest.raises(InputError, match="is of a training with other data or options; give those, or"):
+        with pytest.raises(
+            InputError, match="is a checkpoint of a run with other data or options; use those, or"
+        ):
             make_parser(lowest_penalty=20.0, **options).fit(trees, checkpoint=tmp_path / "kept")
 
 
@@ -405,7 +407,7 @@ def test_threads_change_nothing(treebank, options):
 @pytest.mark.usefixtures("many_looks")
 def test_the_parser_of_the_best_step_is_kept(treebank):
     trees, dev = treebank[:30], treebank[60:]
-    options = {"patience": 3, "lowest_penalty": 2.0, "max_inferences": constituent.DEV_INFERENCES}
+    options = {"patience": 3, "lowest_penalty": 2.0, "max_inferences": 2_000}
     parser = make_parser(**options).fit(trees, dev)
     assert len(parser.history_) > 2
     best = max(parser.history_, key=lambda step: step.f1)
@@ -473,7 +475,7 @@ def test_wide_nodes_are_learnt_around():
         ({"max_inferences": 0}, "max_inferences is 0; expected an integer of at least 1"),
         ({"n_jobs": 0}, "n_jobs is 0; expected an integer of at least 1"),
         ({"runs": 0}, "runs is 0; expected an integer of at least 1"),
-        ({"atoms": "child label"}, "'child' has no number in 'child label'; expected one from 1 to 100"),
+        ({"atoms": "child label"}, "'child' has no number in 'child label'; expected 1 to 100"),
         ({"folds": 1}, "folds is 1; expected an integer of at least 2"),
         ({"random_state": "x"}, "random_state is 'x'; expected an integer"),
         ({"eta": 1.0}, "eta is 1.0; expected a number from 1e-06 to 0.999"),
@@ -494,10 +496,10 @@ def test_wrong_options_are_named(treebank, options, message):
 @pytest.mark.parametrize(
     ("trees", "message"),
     [
-        ([], "no training trees with words were given; expected at least one"),
-        (["(TOP (NP (-NONE- *)))"], "no training trees with words were given; expected at least one"),
-        (["(TOP (. !))"] * 3, "the training trees have nothing but punctuation; expected words"),
-        (["(NN a)"] * 3, "the trees tell nothing of what to infer"),
+        ([], "no training trees with words; expected at least one"),
+        (["(TOP (NP (-NONE- *)))"], "no training trees with words; expected at least one"),
+        (["(TOP (. !))"] * 3, "the training trees only have punctuation; expected words"),
+        (["(NN a)"] * 3, "nothing can be learnt from the training trees"),
     ],
 )
 def test_training_trees_without_anything_to_learn_are_refused(trees, message):
@@ -511,7 +513,7 @@ def test_training_trees_without_anything_to_learn_are_refused(trees, message):
     [
         (
             "The cat sat",
-            "sentence 2 is the text 'The cat sat', and a ConstituentParser reads words (a Pipeline reads "
+            "sentence 2 is the text 'The cat sat', but a ConstituentParser reads words (a Pipeline reads "
             "text); expected a tree, a list of words or a list of (word, tag) pairs",
         ),
         (["The", "cat"], f"sentence 2 has no tags, {NEEDS_TAGS}"),
@@ -537,7 +539,7 @@ def test_what_is_no_tagged_sentence_is_refused_in_one_line(parser, treebank, sen
 
 
 def test_a_string_is_refused_also_where_tags_are_predicted(parsers):
-    with pytest.raises(InputError, match="sentence 1 is the text 'a b c', and a ConstituentParser"):
+    with pytest.raises(InputError, match="sentence 1 is the text 'a b c', but a ConstituentParser"):
         parsers["predicted"].predict(["a b c"])
     with pytest.raises(InputError, match=r"one sentence was given, \['abc'\]; expected a list of sentences"):
         parsers["predicted"].predict(["abc"])
@@ -551,7 +553,7 @@ def test_a_list_of_no_parses_is_refused(parser, treebank):
 def test_a_parser_that_has_learnt_nothing_says_so(treebank, tmp_path):
     for call in (lambda: make_parser().predict(treebank), lambda: make_parser().save(tmp_path / "x")):
         with pytest.raises(
-            InputError, match="this ConstituentParser is not fitted; call fit first, or load one"
+            InputError, match="this ConstituentParser is not fitted; call fit first, or load a fitted one"
         ):
             call()
 
@@ -606,7 +608,7 @@ def test_sentences_may_come_one_by_one(parser, treebank):
         ([3], "sentence 1 is of type int; expected a tree, a list of words or a list of"),
         ([["a", 1]], "sentence 1: word 2 is 1 of type int"),
         (tw.ConstTree.parse("(NN a)"), "one tree was given"),
-        ("The cat", "the sentences are the text 'The cat', and a ConstituentParser reads words"),
+        ("The cat", "the sentences are the text 'The cat', but a ConstituentParser reads words"),
         (None, "the sentences are of type NoneType; expected a list of sentences"),
     ],
 )
@@ -616,7 +618,7 @@ def test_what_is_no_sentence_is_told(parser, wrong, message):
 
 
 def test_dev_trees_without_words_are_refused(treebank):
-    with pytest.raises(InputError, match="no dev trees with words were given"):
+    with pytest.raises(InputError, match="no dev trees with words"):
         make_parser().fit(treebank[:20], [])
 
 

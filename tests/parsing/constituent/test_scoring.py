@@ -216,7 +216,7 @@ def test_trees_without_tags_are_refused(parser):
     with pytest.raises(InputError) as caught:
         parser.scores([*read("(NN b)"), tw.ConstTree("b")])
     assert str(caught.value) == (
-        "tree 2 has no tags, and this ConstituentParser needs tags; expected trees with tags, or a model "
+        "tree 2 has no tags, but this ConstituentParser needs tags; expected trees with tags, or a model "
         "trained with tags='predicted'"
     )
     with pytest.raises(InputError, match="tree 1 is 'b'; expected a ConstTree"):

@@ -36,6 +36,7 @@ def make_learners(training, **options):
         "sample_size": 60,
         "min_gain": 0.1,
         "slack": 0.05,
+        "prune": True,
         "random_state": 0,
         "n_jobs": 1,
     }
@@ -208,3 +209,14 @@ def test_values_of_one_run_are_those_of_its_trees(training):
     for trees, learner in zip(learners.forests(), learners._all, strict=True):
         assert all(isinstance(tree, DecisionTree) for tree in trees)
         assert [a.values.tolist() for a in trees] == [b.values.tolist() for b in learner.trees]
+
+
+def test_splits_that_only_gain_on_the_sample_are_kept_without_pruning(training):
+    kept, undone = (learn(training, prune=prune, sample_size=20) for prune in (False, True))
+    assert all(learner.prune is False for learner in kept._all)
+    assert as_bytes(kept) != as_bytes(undone)
+    whole = 100_000
+    assert (
+        as_bytes(learn(training, prune=False, sample_size=whole))[0]
+        == (as_bytes(learn(training, prune=True, sample_size=whole))[0])
+    )

@@ -40,7 +40,7 @@ def parser(request, parsers):
 
 @pytest.fixture(scope="module")
 def strict(bank):
-    """Return a parser that leaves one head a word."""
+    """Return a parser that leaves one head per word."""
     return tw.DependencyParser(order=2, max_heads=1, **OPTIONS).fit(bank)
 
 
@@ -210,7 +210,7 @@ def test_alternatives_to_a_fixed_head_are_none(parser, sentences):
         ({1: -1}, "the head of word 1 is fixed to -1"),
         ({1: "2"}, "the head of word 1 is fixed to '2'"),
         ({2: 2}, "the head of word 2 is fixed to 2"),
-        ({1: 2, 2: 3, 3: 1}, "no tree has the fixed arcs 2 → 1, 3 → 2, 1 → 3, which make a cycle"),
+        ({1: 2, 2: 3, 3: 1}, "no tree has the fixed arcs 2 → 1, 3 → 2, 1 → 3, which form a cycle"),
         ({1: 0, 4: 0}, "no tree has the fixed arcs 0 → 1, 0 → 4; the parser was trained on trees with one"),
     ],
 )
@@ -225,7 +225,7 @@ def test_arcs_that_no_tree_has_are_named(parser, sentences, fixed, message):
     [
         ({3: 1, 2: 4}, "sentence 1: no tree has the fixed arcs 4 → 2, 1 → 3, which cross, with decoder"),
         ({2: 0, 1: 3}, "no tree has the fixed arcs 3 → 1, 0 → 2, which cross"),
-        ({1: 2, 3: 1}, "no tree has the fixed arcs 2 → 1, 1 → 3 without arcs that cross; expected some of"),
+        ({1: 2, 3: 1}, "no tree has the fixed arcs 2 → 1, 1 → 3 without crossing arcs; expected some of"),
     ],
 )
 def test_arcs_that_cross_are_named_unless_the_decoder_allows_them(parsers, sentences, fixed, message):
@@ -238,7 +238,7 @@ def test_arcs_that_cross_are_named_unless_the_decoder_allows_them(parsers, sente
 
 
 def test_each_sentence_needs_its_own_mapping(parser, sentences):
-    with pytest.raises(InputError, match="fixed has 1 mappings; expected one for each of 6 sentences"):
+    with pytest.raises(InputError, match="fixed has 1 mappings; expected 6, one per sentence"):
         parser.predict(sentences, fixed=[{}])
 
 

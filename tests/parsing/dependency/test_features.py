@@ -238,5 +238,5 @@ def test_templates_that_are_no_text_are_refused():
 def test_an_encoder_without_all_vocabularies_is_refused():
     state = Encoder.from_trees(tw.make_treebank(3, random_state=0).dependencies).get_state()
     state.values["vocabularies"] = state.values["vocabularies"][:-1]
-    with pytest.raises(InputError, match="expected a vocabulary of each attribute of words"):
+    with pytest.raises(InputError, match="expected a vocabulary for each attribute of words"):
         Encoder.from_state(state)

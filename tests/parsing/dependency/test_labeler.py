@@ -109,16 +109,16 @@ def test_progress_is_told_after_each_epoch(trees):
     lines = []
     with messages_to(lines.append):
         Labeler(epochs=2, table_bits=12).fit(trees[:5], Encoder.from_trees(trees[:5]))
-    assert [line.split(":")[0] for line in lines] == ["labels, epoch 1/2", "labels, epoch 2/2"]
+    assert [line.split(":")[0] for line in lines] == ["relations, epoch 1/2", "relations, epoch 2/2"]
 
 
 def test_words_without_a_head_are_refused(trees, labeler):
-    with pytest.raises(InputError, match="sentence 2 has words without a head; expected whole trees"):
+    with pytest.raises(InputError, match="sentence 2 has words without a head; expected complete trees"):
         labeler.predict([trees[0], DepTree(["a"])])
 
 
 def test_fitting_on_nothing_is_refused():
-    with pytest.raises(InputError, match="no training sentences with words were given"):
+    with pytest.raises(InputError, match="no training sentences with words"):
         Labeler().fit([], Encoder.from_trees([]))
 
 

@@ -109,7 +109,7 @@ def test_a_parsers_own_scores_give_its_own_trees():
             "kind is 'arcs'; expected one of arc, pair, grandchild, grand_sibling, triple",
         ),
         ({"arc": np.zeros(3)}, "arc has scores of shape (3,); expected (16,)"),
-        ({"arc": np.full(16, -np.inf)}, "arc has scores that are not finite; expected numbers"),
+        ({"arc": np.full(16, -np.inf)}, "arc has scores that are NaN or infinite; expected finite numbers"),
     ],
 )
 def test_scores_that_do_not_fit_are_refused(scores, message):
@@ -132,9 +132,9 @@ def test_all_orders_of_kinds_are_accepted(listed):
 @pytest.mark.parametrize(
     ("keep", "message"),
     [
-        (np.ones((2, 3)), "keep has shape (2, 3); expected a square with a row for the root"),
-        (np.eye(3), "keep has an arc to the root or from a word to itself; expected none"),
-        (np.tri(3, k=-1), "keep has an arc to the root or from a word to itself; expected none"),
+        (np.ones((2, 3)), "keep has shape (2, 3); expected a square matrix with a row for the root"),
+        (np.eye(3), "keep has an arc to the root or from a word to itself; expected no such arcs"),
+        (np.tri(3, k=-1), "keep has an arc to the root or from a word to itself; expected no such arcs"),
     ],
 )
 def test_what_is_no_set_of_arcs_is_refused(keep, message):

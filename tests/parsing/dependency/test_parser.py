@@ -179,7 +179,7 @@ def test_a_checkpoint_of_another_training_is_refused(train, tmp_path, change):
         tw.DependencyParser(**options).fit(train[:n_sentences], checkpoint=checkpoint)
 
     fit()
-    with pytest.raises(InputError, match=r"training is of a training with other data or options"):
+    with pytest.raises(InputError, match=r"training is a checkpoint of a run with other data or options"):
         fit(**change)
 
 
@@ -231,7 +231,7 @@ def test_folds_teach_labels_and_probabilities(train, test):
     lines = []
     with messages_to(lines.append):
         parser = tw.DependencyParser(order=1, jackknife=True, **OPTIONS).fit(train[:100])
-    assert "parsed 100 sentences by parsers that have not seen them" in lines
+    assert "parsed 100 training sentences by cross-validation" in lines
     assert 0.02 < parser.scale_ < 20
     assert tw.metrics.attachment(test, parser.predict(test)).las > 75
 
@@ -243,7 +243,7 @@ def test_the_parsers_of_folds_and_the_models_inside_report_nothing(train, n_jobs
     with messages_to(lines.append):
         tw.DependencyParser(**options).fit(train[:40])
     begins = [
-        "tags of",
+        "cross-validated tags",
         "jackknifing: 2 folds",
         "pruning keeps",
         "parsed 40",
@@ -322,7 +322,7 @@ def test_how_well_training_sentences_are_tagged_is_said(train):
     options = {**OPTIONS, "order": 1, "tags": "predicted", "epochs": 1}
     with messages_to(lines.append):
         tw.DependencyParser(**options).fit(train[:40])
-    assert lines[0].startswith("tags of sentences not trained on: UPOS ")
+    assert lines[0].startswith("cross-validated tags: UPOS ")
 
 
 @pytest.mark.slow
@@ -373,8 +373,8 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
         ({"tags": "own"}, "tags is 'own'; expected one of gold, predicted"),
         ({"decoder": "any"}, "decoder is 'any'; expected one of projective, spanning"),
         ({"decoder": "spanning"}, "decoder='spanning' and order=3; expected order=1"),
-        ({"patience": 2}, "patience counts epochs without a better dev score; expected a dev set"),
-        ({"jackknife": True, "folds": 1}, "5 sentences and 1 folds; expected two of each or more"),
+        ({"patience": 2}, "patience=2 without a dev set; expected a dev set for early stopping"),
+        ({"jackknife": True, "folds": 1}, "5 sentences and 1 folds; expected at least two of each"),
         ({"table_bits": 18.5}, "table_bits is 18.5; expected an integer from 10 to 28"),
         ({"bound": "x"}, "bound is 'x'; expected a number of at least 0"),
         ({"templates": "h.tag"}, "templates is 'h.tag'; expected a TemplateSet"),
@@ -398,18 +398,18 @@ def test_small_treebanks_are_calibrated_on_a_tenth(train):
     lines = []
     with messages_to(lines.append):
         parser = tw.DependencyParser(order=1, **OPTIONS).fit(train[:40])
-    assert lines[-1].startswith("probabilities: scores are scaled by")
+    assert lines[-1].startswith("probabilities: scale ")
     assert parser.scale_ != 1
     with messages_to(lines.append):
         tw.DependencyParser(order=1, **OPTIONS).fit(train[:9])
-    assert lines[-1] == "probabilities: not calibrated, for want of sentences"
+    assert lines[-1] == "probabilities: not calibrated, because there are no held-out sentences"
 
 
 def test_a_parser_that_has_learnt_nothing_says_so(test, tmp_path):
     parser = tw.DependencyParser()
     for use in (parser.predict, parser.kbest, parser.marginals, parser.lattices):
         with pytest.raises(
-            InputError, match="this DependencyParser is not fitted; call fit first, or load one"
+            InputError, match="this DependencyParser is not fitted; call fit first, or load a fitted one"
         ):
             use(test)
     with pytest.raises(InputError, match="this DependencyParser is not fitted"):
@@ -424,17 +424,19 @@ def test_words_with_halves_of_surrogate_pairs_can_be_saved(tmp_path):
 
 
 def test_an_empty_dev_set_is_refused(train):
-    with pytest.raises(InputError, match="the dev set has no words; expected some, or no dev set"):
+    with pytest.raises(
+        InputError, match="the dev set has no words; expected sentences with words, or no dev set"
+    ):
         tw.DependencyParser().fit(train[:5], [])
 
 
 def test_training_without_sentences_is_refused():
-    with pytest.raises(InputError, match="no training sentences with words were given"):
+    with pytest.raises(InputError, match="no training sentences with words"):
         tw.DependencyParser().fit([tw.DepTree([])])
 
 
 def test_training_sentences_need_heads():
-    with pytest.raises(InputError, match="sentence 1 has words without a head; expected whole trees"):
+    with pytest.raises(InputError, match="sentence 1 has words without a head; expected complete trees"):
         tw.DependencyParser().fit([tw.DepTree(["a"])])
 
 
@@ -491,9 +493,9 @@ def test_tags_of_pairs_are_those_of_the_only_column_in_training(train, test):
     [
         (
             "The cat sleeps.",
-            "the sentences are the text 'The cat sleeps.', and a DependencyParser reads words",
+            "the sentences are the text 'The cat sleeps.', but a DependencyParser reads words",
         ),
-        (["The cat."], "sentence 1 is the text 'The cat.', and a DependencyParser reads words"),
+        (["The cat."], "sentence 1 is the text 'The cat.', but a DependencyParser reads words"),
         (["The", "cat"], "one sentence was given, ['The', 'cat']; expected a list of sentences: [[...]]"),
         (tw.DepTree(["a"]), "one tree was given, DepTree('a', n=1); expected a list of sentences: [tree]"),
         (
@@ -502,13 +504,13 @@ def test_tags_of_pairs_are_those_of_the_only_column_in_training(train, test):
         ),
         (
             [["The", "cat"]],
-            "sentence 1 has no tags, and this DependencyParser needs tags; expected (word, tag)",
+            "sentence 1 has no tags, but this DependencyParser needs tags; expected (word, tag)",
         ),
-        ([tw.DepTree(["The", "cat"])], "sentence 1 has no tags, and this DependencyParser needs tags"),
-        ([[("The", "DET"), ("cat", None)]], "sentence 1: word 2, 'cat', has no tag, and this"),
+        ([tw.DepTree(["The", "cat"])], "sentence 1 has no tags, but this DependencyParser needs tags"),
+        ([[("The", "DET"), ("cat", None)]], "sentence 1: word 2, 'cat', has no tag, but this"),
         (
             [[("The", "DT"), ("cat", "NN")]],
-            "sentence 1 has 'DT' for a tag, and none that this DependencyParser",
+            "sentence 1 has the tag 'DT', and no tag that this DependencyParser",
         ),
         ([7], "sentence 1 is of type int; expected a tree, a list of words or a list of (word, tag) pairs"),
     ],

@@ -331,7 +331,7 @@ def test_a_label_that_was_never_seen_is_refused():
     derivation = derive(parse("(C (N a))"))
     assert not vocabulary.covers(derivation)
     assert vocabulary.covers(derive(parse("(A (X b))")))
-    with pytest.raises(tw.errors.InputError, match=r"^label is 'C'; expected one that was seen in training$"):
+    with pytest.raises(tw.errors.InputError, match=r"^label is 'C'; expected a label of the training data$"):
         encode(derivation, vocabulary)
 
 

@@ -10,7 +10,6 @@ from treewright.errors import FormatError, InputError, MissingDependencyError
 from treewright.kernels.decisions import candidate_logs
 from treewright.kernels.derived import EfficientTopRerankingKernel, FisherKernel
 from treewright.model import State, save_state
-from treewright.parsing.leftcorner import parser as leftcorner
 from treewright.parsing.leftcorner.decisions import encode
 from treewright.parsing.leftcorner.derivations import derive, rebuild
 from treewright.parsing.leftcorner.parser import Epoch, LeftCornerParser
@@ -166,7 +165,7 @@ def test_a_tree_of_unknown_labels_has_no_probability(parser, treebank):
     odd = tw.ConstTree("TOP", [tw.ConstTree("ODD", treebank[0].children)])
     logs = parser.log_probabilities([odd, treebank[0]])
     assert logs[0] == -np.inf < logs[1] < 0
-    with pytest.raises(InputError, match="label is 'ODD'; expected one that was seen in training"):
+    with pytest.raises(InputError, match="label is 'ODD'; expected a label of the training data"):
         parser.trace([odd])
 
 
@@ -214,7 +213,7 @@ def test_the_efficient_kernel_has_the_same_features_without_distributions(parser
 def test_traces_are_of_one_sentence(parser, treebank):
     with pytest.raises(InputError, match="candidate 2 has other words or tags than the first; expected"):
         parser.trace(treebank[:2])
-    with pytest.raises(InputError, match="no candidates were given; expected at least one"):
+    with pytest.raises(InputError, match="no candidates; expected at least one"):
         parser.trace([])
 
 
@@ -293,8 +292,8 @@ def test_a_saved_parser_parses_the_same(parsers, treebank, name, tmp_path):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("weights.output", lambda weights: weights[1:], "expected weights of the vocabulary"),
-        ("weights.bias", lambda weights: weights * np.inf, "bias has NaN or infinity; expected finite"),
+        ("weights.output", lambda weights: weights[1:], "expected weights for the vocabulary"),
+        ("weights.bias", lambda weights: weights * np.inf, "bias contains NaN or infinity; expected finite"),
         (
             "weights.bias",
             lambda weights: weights[:, None],
@@ -302,7 +301,7 @@ def test_a_saved_parser_parses_the_same(parsers, treebank, name, tmp_path):
         ),
         ("strange", lambda nothing: np.zeros(1), "array 'strange' of LeftCornerParser; expected none"),
         ("root", lambda root: "no label", "expected a root that is one of the labels"),
-        ("params", lambda params: params | {"units": 3}, "expected weights of the vocabulary"),
+        ("params", lambda params: params | {"units": 3}, "expected weights for the vocabulary"),
         ("params", lambda params: params | {"cell": "x"}, "cell is 'x'; expected one of gated"),
         ("chains", lambda chains: State("Tagger"), "chains is a Tagger; expected UnaryChains"),
     ],
@@ -345,7 +344,7 @@ def test_a_parser_with_a_tagger_can_take_the_tags_of_the_input(parsers, treebank
     parser.tags = "gold"
     assert parser.needs_tags
     assert [tree.tags() for tree in parser.predict(treebank[60:])] == [tree.tags() for tree in treebank[60:]]
-    with pytest.raises(InputError, match="sentence 1 has no tags, and this LeftCornerParser needs"):
+    with pytest.raises(InputError, match="sentence 1 has no tags, but this LeftCornerParser needs"):
         parser.predict([["The", "cat"]])
 
 
@@ -396,7 +395,9 @@ def test_what_is_interrupted_leaves_the_parser_as_it_was(parser, treebank):
 def test_what_another_training_has_left_is_refused(treebank, tmp_path):
     make_parser(epochs=1).fit(treebank[:20], checkpoint=tmp_path / "kept")
     for trees, options in ((treebank[:21], {}), (treebank[:20], {"random_state": 1})):
-        with pytest.raises(InputError, match="is of a training with other data or options; give those, or"):
+        with pytest.raises(
+            InputError, match="is a checkpoint of a run with other data or options; use those, or"
+        ):
             make_parser(epochs=1, **options).fit(trees, checkpoint=tmp_path / "kept")
 
 
@@ -408,13 +409,21 @@ def test_threads_change_nothing(treebank):
 
 
 @pytest.mark.slow
-def test_the_parser_of_the_best_epoch_is_kept(treebank, monkeypatch):
-    monkeypatch.setattr(leftcorner, "DEV_BEAM", 8)
-    parser = make_parser(epochs=8, patience=2).fit(treebank[:30], treebank[60:70])
+def test_the_parser_of_the_best_epoch_is_kept(treebank):
+    parser = make_parser(epochs=8, patience=2, dev_beam=8).fit(treebank[:30], treebank[60:70])
     best = max(parser.history_, key=lambda epoch: epoch.f1)
     found = parser.predict(treebank[60:70])
     assert tw.metrics.parseval(treebank[60:70], found).f1 == pytest.approx(best.f1)
     assert len(parser.history_) - best.number <= 2
+
+
+@pytest.mark.slow
+def test_dev_scores_between_epochs_are_those_of_the_beam_for_them(treebank):
+    trees, dev = treebank[:30], treebank[60:70]
+    for dev_beam in (1, 3, 100):
+        parser = make_parser(epochs=1, dev_beam=dev_beam).fit(trees, dev)
+        found = parser.using(beam=min(dev_beam, parser.beam)).predict(dev)
+        assert parser.history_[0].f1 == pytest.approx(tw.metrics.parseval(dev, found).f1)
 
 
 def test_progress_tells_what_there_is_and_each_epoch(treebank):
@@ -455,7 +464,7 @@ COUNTS = (
         ({"tags": "none"}, "tags is 'none'; expected one of gold, predicted"),
         ({"cell": "relu"}, "cell is 'relu'; expected one of gated, tanh, sigmoid"),
         ({"optimizer": "newton"}, "optimizer is 'newton'; expected one of adam, momentum"),
-        ({"device": "abacus"}, "device is 'abacus'; expected one that PyTorch can use"),
+        ({"device": "abacus"}, "device is 'abacus'; expected a device that PyTorch can use"),
         ({"learning_rate": 0}, "learning_rate is 0; expected a number from 1e-08 to 10"),
         ({"weight_decay": -1}, "weight_decay is -1; expected a number from 0 to 1"),
         ({"dropout": 1.0}, "dropout is 1.0; expected a number from 0 to 0.9"),
@@ -474,9 +483,9 @@ def test_wrong_options_are_named(treebank, options, message):
 def test_wrong_trees_are_named(treebank):
     nothing = [tw.ConstTree.parse("(TOP (NP (-NONE- *)))")]
     for trees in ([], nothing):
-        with pytest.raises(InputError, match="no training trees with words were given; expected at least"):
+        with pytest.raises(InputError, match="no training trees with words; expected at least"):
             make_parser().fit(trees)
-        with pytest.raises(InputError, match="no dev trees with words were given; expected at least one"):
+        with pytest.raises(InputError, match="no dev trees with words; expected at least one"):
             make_parser().fit(treebank[:5], trees)
     with pytest.raises(InputError, match="tree 2 is 'cat'; expected a ConstTree"):
         make_parser().fit([treebank[0], "cat"])
@@ -487,7 +496,7 @@ def test_one_sentence_is_no_list(parser, treebank):
         parser.predict(treebank[0])
     with pytest.raises(InputError, match="sentence 1 is of type int; expected a tree, a list of words"):
         parser.predict([3])
-    with pytest.raises(InputError, match="the sentences are the text 'The cat', and a LeftCorner"):
+    with pytest.raises(InputError, match="the sentences are the text 'The cat', but a LeftCorner"):
         parser.predict("The cat")
     with pytest.raises(InputError, match="k is 0; expected an integer of at least 1"):
         parser.kbest(treebank[:1], k=0)
@@ -496,6 +505,6 @@ def test_one_sentence_is_no_list(parser, treebank):
 def test_a_parser_that_has_learnt_nothing_says_so(treebank):
     for use in ("predict", "kbest", "trace", "log_probabilities"):
         with pytest.raises(
-            InputError, match="this LeftCornerParser is not fitted; call fit first, or load one"
+            InputError, match="this LeftCornerParser is not fitted; call fit first, or load a fitted one"
         ):
             getattr(make_parser(), use)(treebank[:1])

@@ -34,6 +34,7 @@ SETTINGS = NetworkSettings(
     epochs=4,
     random_state=0,
     device="cpu",
+    average=True,
 )
 
 
@@ -75,6 +76,17 @@ def test_derivatives_are_those_of_small_differences(cell, random_state):
             losses.append(other.differentiate(packed, random_state)[0])
         expected = float((slope.numpy() * way).sum())
         assert (losses[1] - losses[0]) / 0.02 == pytest.approx(expected, rel=0.02), name
+
+
+def test_without_an_average_the_weights_are_the_last_ones():
+    trainer, averaging = make_trainer(average=False), make_trainer()
+    for each in (trainer, averaging):
+        each.run_epoch(ENCODED)
+    assert_same(trainer.get_state().arrays, averaging.get_state().arrays)
+    last = trainer.get_state().arrays
+    for name, weight in trainer.weights().items():
+        np.testing.assert_allclose(weight, last[name], atol=1e-7)
+    assert any((averaging.weights()[name] != weight).any() for name, weight in trainer.weights().items())
 
 
 def test_the_weights_are_a_mean_of_the_latest_ones():
@@ -144,6 +156,6 @@ def test_batches_hold_each_derivation_once_and_are_not_too_large():
 
 
 def test_a_device_that_does_not_exist_is_refused():
-    with pytest.raises(InputError, match=r"^device is 'abacus'; expected one that PyTorch can use"):
+    with pytest.raises(InputError, match=r"^device is 'abacus'; expected a device that PyTorch can use"):
         find_device("abacus")
     assert find_device("auto") in ("cpu", "cuda")

@@ -235,13 +235,13 @@ def test_compact_files_are_half_as_large_and_read_nearly_the_same(tmp_path, enco
 
 def test_a_folder_that_is_not_there_or_not_whole_is_told(tmp_path):
     with pytest.raises(
-        FileNotFoundError, match=r"there is no such folder; expected a folder with config.json"
+        FileNotFoundError, match=r"the folder does not exist; expected a folder with config.json"
     ):
         PretrainedEncoder.read(tmp_path / "none")
     folder = make_folder(tmp_path)
     for name in ("tokenizer.json", "model.safetensors", "config.json"):
         (folder / name).unlink()
-        with pytest.raises(FileNotFoundError, match=f"there is no {name}; expected a folder with"):
+        with pytest.raises(FileNotFoundError, match=f"{name} is missing; expected a folder with"):
             PretrainedEncoder.read(folder)
 
 
@@ -278,7 +278,7 @@ def change_config(folder, **values):
     ("name", "text", "message"),
     [
         ("config.json", "{", r"config.json:1: .*; expected JSON in UTF-8"),
-        ("config.json", "[]", r"config.json:1: '\[\]'; expected an object of JSON"),
+        ("config.json", "[]", r"config.json:1: '\[\]'; expected a JSON object"),
         (
             "config.json",
             '{"model_type": "none"}',
@@ -289,7 +289,7 @@ def change_config(folder, **values):
             '{"model_type": "t5"}',
             r"config.json:1: model_type is 't5'; expected one of albert, bert",
         ),
-        ("tokenizer.json", "{}", r"tokenizer.json:1: a tokenizer that cannot be read \(.*; expected one of"),
+        ("tokenizer.json", "{}", r"tokenizer.json:1: the tokenizer cannot be read \(.*; expected a file of"),
         ("model.safetensors", "abc", r"model.safetensors:1: .*; expected the weights of an encoder"),
     ],
 )
@@ -304,7 +304,7 @@ def test_what_is_wrong_with_a_folder_is_told_in_one_line(tmp_path, name, text, m
 def test_weights_that_are_missing_or_of_another_size_are_told(tmp_path):
     folder = make_folder(tmp_path)
     change_config(folder, num_hidden_layers=3)
-    with pytest.raises(FormatError, match=r"model.safetensors:1: no weights 'encoder.layer.2"):
+    with pytest.raises(FormatError, match=r"model.safetensors:1: weights 'encoder.layer.2"):
         PretrainedEncoder.read(folder)
     change_config(folder, num_hidden_layers=2, intermediate_size=8)
     with pytest.raises(FormatError, match=r"model.safetensors:1: .*; expected the weights of an encoder"):
@@ -316,7 +316,7 @@ def test_a_tokenizer_of_another_encoder_is_told(tmp_path):
     tokenizer = make_tokenizer()
     tokenizer.add_tokens(["more"])
     tokenizer.save(str(folder / "tokenizer.json"))
-    with pytest.raises(FormatError, match=r"tokenizer.json:1: a tokenizer of \d+ subwords for an encoder of"):
+    with pytest.raises(FormatError, match=r"tokenizer.json:1: the tokenizer has \d+ subwords, the encoder"):
         PretrainedEncoder.read(folder)
 
 
@@ -333,14 +333,14 @@ def test_code_that_a_configuration_names_is_never_looked_at(tmp_path):
     assert not {"auto_map", "_attn_implementation", "quantization_config"} & set(encoder.config)
     state = encoder.get_state()
     state.values["config"] |= {"auto_map": {"AutoModel": "mine.Model"}}
-    with pytest.raises(InputError, match="a configuration that names no code"):
+    with pytest.raises(InputError, match="a configuration without references to code"):
         PretrainedEncoder.from_state(state)
 
 
 def test_a_file_whose_weights_do_not_fit_takes_no_memory_for_them(encoder):
     state = encoder.get_state()
     state.values["config"] |= {"intermediate_size": 1 << 40}
-    with pytest.raises(InputError, match="the weights that the configuration asks for"):
+    with pytest.raises(InputError, match="the weights of the configuration"):
         PretrainedEncoder.from_state(state).read_sentences([["it"]])
 
 

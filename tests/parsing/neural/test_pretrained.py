@@ -88,5 +88,5 @@ def test_the_command_line_takes_vectors_and_encoders(tmp_path, vectors, folder, 
     command[4] = tmp_path / "other.tw"
     found = fail(*command, "--quiet", "--encoder", tmp_path / "none")
     assert found.startswith(
-        f"treewright: {tmp_path / 'none'}: there is no such folder; expected a folder with"
+        f"treewright: {tmp_path / 'none'}: the folder does not exist; expected a folder with"
     )

@@ -141,7 +141,7 @@ def test_a_scorer_without_scores_of_arcs_cannot_be_learnt_on_top_of(bank):
         def score(self, tree, parts):
             return {}
 
-    with pytest.raises(InputError, match="a scorer that has no scores of arcs; expected combine='sum'"):
+    with pytest.raises(InputError, match="a scorer without arc scores; expected combine='sum'"):
         tw.DependencyParser(scorer=Flat(), combine="joint").fit(bank[:20])
 
 
@@ -213,7 +213,7 @@ def test_a_file_with_other_weights_is_refused(alone, tmp_path, change):
     else:
         scorer.arrays[key] = np.full_like(scorer.arrays[key], np.inf)
     save_state(dataclasses.replace(state), path)
-    with pytest.raises(FormatError, match="a damaged DependencyParser"):
+    with pytest.raises(FormatError, match="a corrupt DependencyParser"):
         tw.load(path)
 
 
@@ -241,8 +241,8 @@ def test_a_trained_network_is_added_to_a_trained_parser(bank, alone, both):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda bank, alone: (alone, tw.NeuralScorer(), bank), "expected a PartScorer that is fitted"),
-        (lambda bank, alone: (alone, alone.scorer_, bank), "expected a linear model to add one to"),
+        (lambda bank, alone: (alone, tw.NeuralScorer(), bank), "expected a fitted PartScorer"),
+        (lambda bank, alone: (alone, alone.scorer_, bank), "expected a parser with a linear model"),
         (lambda bank, alone: (alone, alone.scorer_, []), "expected"),
     ],
 )
@@ -291,11 +291,11 @@ def test_order_follows_the_parts_that_are_scored():
 @pytest.mark.parametrize(
     ("params", "scorer", "message"),
     [
-        ({"epochs": 3}, {}, "epochs=3 has no effect on a scorer that learns by itself"),
+        ({"epochs": 3}, {}, "epochs=3 has no effect on a scorer that trains itself"),
         (
             {"decoder": "spanning"},
             {"second_order": True},
-            "of order 2; expected one that scores arcs",
+            "of order 2; expected a scorer of order 1",
         ),
     ],
 )

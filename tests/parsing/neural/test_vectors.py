@@ -109,14 +109,14 @@ def test_memory_is_that_of_the_vectors_that_are_kept(tmp_path):
         ([], 1, "no vectors; expected a word and its numbers per line"),
         (["4 3"], 1, "no vectors; expected a word and its numbers per line"),
         (["the"], 1, "'the'; expected a word and its numbers"),
-        ([*LINES, "new 1 2"], 5, "2 numbers behind 'new'; expected a word and 3 numbers"),
-        ([*LINES, "new 1 2 3 4"], 5, "4 numbers behind 'new'; expected a word and 3 numbers"),
-        (["9 2", *LINES], 2, "3 numbers behind 'the'; expected a word and 2 numbers"),
-        ([*LINES, " 1 2 3"], 5, "3 numbers behind ''; expected a word and 3 numbers"),
+        ([*LINES, "new 1 2"], 5, "2 numbers after 'new'; expected a word and 3 numbers"),
+        ([*LINES, "new 1 2 3 4"], 5, "4 numbers after 'new'; expected a word and 3 numbers"),
+        (["9 2", *LINES], 2, "3 numbers after 'the'; expected a word and 2 numbers"),
+        ([*LINES, " 1 2 3"], 5, "3 numbers after ''; expected a word and 3 numbers"),
         ([*LINES, "new 1 x 3"], 5, "'x'; expected a number"),
         ([*LINES, "new 1 nan 3"], 5, "'nan'; expected a finite number"),
         ([*LINES, "new 1 1e99 3"], 5, "'1e99'; expected a finite number"),
-        ([*LINES, "the 1 2 3"], 5, "'the', whose vector is in line 1 already; expected each word once"),
+        ([*LINES, "the 1 2 3"], 5, "'the', which already has a vector in line 1; expected each word once"),
         (["5 3", *LINES], 5, "4 vectors; expected 5, as line 1 says"),
     ],
 )
@@ -144,7 +144,7 @@ def test_other_encodings_and_binary_files_are_told(tmp_path):
 
 
 def test_a_file_of_another_language_is_told(tmp_path):
-    with pytest.raises(FormatError, match="no vector of the 2 words that are looked for"):
+    with pytest.raises(FormatError, match="no vector of the 2 requested words"):
         read_vectors(write(tmp_path, LINES), words=["Haus", "haus"], max_vectors=0)
 
 
@@ -167,7 +167,7 @@ def test_vectors_that_do_not_fit_their_words_are_not_loaded(tmp_path, words, n_r
     state = random_vectors(["a", "b"]).get_state()
     state.values["vocabulary"] = words
     state.arrays["table"] = np.ones((n_rows, 4), dtype=np.float16)
-    with pytest.raises(InputError, match="arrays that do not fit"):
+    with pytest.raises(InputError, match="inconsistent arrays"):
         WordVectors.from_state(state)
 
 

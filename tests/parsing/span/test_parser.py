@@ -222,21 +222,33 @@ def test_several_networks_are_averaged(treebank, tmp_path):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("weights0.label.weight", lambda weights: weights[1:], "weights of the vocabularies and labels"),
-        ("weights0.span_bias", lambda weights: weights + np.float16(np.inf), "span_bias has NaN or infinity"),
-        ("weights0.strange", lambda nothing: np.zeros(1), "weights of the vocabularies and labels"),
-        ("weights0.narrow.weight", lambda weights: weights[0], "weights of the vocabularies and labels"),
-        ("weights0.characters.weight", lambda weights: weights[:-1], "weights of the vocabularies"),
+        (
+            "weights0.label.weight",
+            lambda weights: weights[1:],
+            "weights that match the vocabularies and labels",
+        ),
+        (
+            "weights0.span_bias",
+            lambda weights: weights + np.float16(np.inf),
+            "span_bias contains NaN or infinity",
+        ),
+        ("weights0.strange", lambda nothing: np.zeros(1), "weights that match the vocabularies and labels"),
+        (
+            "weights0.narrow.weight",
+            lambda weights: weights[0],
+            "weights that match the vocabularies and labels",
+        ),
+        ("weights0.characters.weight", lambda weights: weights[:-1], "weights that match the vocabularies"),
         ("strange", lambda nothing: np.zeros(1), "array 'strange' of SpanParser; expected none"),
         ("temperature", lambda number: 0.0, "temperature is 0.0; expected a number from 0.01 to 100"),
         ("weights", lambda number: 10**9, "the weights of weights1"),
         ("params", lambda params: params | {"networks": 2}, "expected 2 networks"),
-        ("params", lambda params: params | {"units": 3}, "weights of the vocabularies and labels"),
+        ("params", lambda params: params | {"units": 3}, "weights that match the vocabularies and labels"),
         ("params", lambda params: params | {"loss": "x"}, "loss is 'x'; expected one of crf, margin"),
         ("labels", lambda labels: State("Tagger"), "labels is a Tagger; expected SpanLabels"),
         ("labels", lambda labels: with_chains(labels, [["NP"]]), "the empty chain first"),
         ("labels", lambda labels: with_chains(labels, [[], ["N P"]]), "a label is 'N P'; expected a string"),
-        ("labels", lambda labels: with_chains(labels, [[], ["NP"], ["NP"]]), "chains that differ"),
+        ("labels", lambda labels: with_chains(labels, [[], ["NP"], ["NP"]]), "distinct chains"),
         ("labels", lambda labels: with_chains(labels, 3), "expected a list of lists of labels"),
     ],
 )
@@ -299,7 +311,7 @@ def test_trees_without_constituents_are_refused():
         ({"units": 0}, "units is 0; expected an integer of at least 1"),
         ({"dropout": 1}, "dropout is 1; expected a number from 0 to 0.9"),
         ({"tags": "x"}, "tags is 'x'; expected one of gold, predicted"),
-        ({"device": "abacus"}, "device is 'abacus'; expected one that PyTorch can use"),
+        ({"device": "abacus"}, "device is 'abacus'; expected a device that PyTorch can use"),
     ],
 )
 def test_wrong_options_are_named_before_anything_is_learnt(treebank, options, message):

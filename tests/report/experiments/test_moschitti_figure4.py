@@ -1,6 +1,7 @@
 """Times of tree kernels by the size of trees."""
 
 import csv
+import itertools
 import json
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 import treewright as tw
 from treewright.errors import InputError
 from treewright.progress import messages_to
-from treewright.report.experiment import Settings, reproduce
+from treewright.report.experiment import reproduce
 from treewright.report.experiments import moschitti_figure4
 from treewright.report.experiments.moschitti_figure4 import (
+    MoschittiFigure4Settings,
+    choose_pairs,
     fit_polynomial,
     group_by_size,
     list_systems,
@@ -50,10 +53,28 @@ def test_all_files_of_the_experiment_are_written(quick, data, tmp_path):
     assert all(abs(float(row["n_nodes"]) - int(row["size"])) <= 2 for row in rows)
     assert len(told) == len(rows)
     text = written[0].read_text()
-    assert "prints no numbers" in text
+    assert "gives no numbers" in text
     fits = json.loads(written[4].read_text())["tables"][1]["rows"]
     assert [fit["title"] for fit in fits] == ["naive SST", "fast SST", "fast PT"]
     assert [len(fits[0][name]) for name in ("line_coefficients", "curve_coefficients")] == [2, 3]
+
+
+def test_all_pairs_of_trees_of_exactly_one_size_can_be_timed(quick, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(moschitti_figure4, "LEAST_TREES", 2)
+    settings = MoschittiFigure4Settings(all_pairs=True, tolerance=0)
+    written = reproduce("moschitti-figure4", data, tmp_path / "out", settings=settings)
+    rows = json.loads(written[4].read_text())["tables"][0]["rows"]
+    sizes = [tree.n_nodes for tree in TREES]
+    for row in rows:
+        assert row["n_nodes"] == row["size"]
+        assert row["n_trees"] == sizes.count(row["size"])
+        assert row["n_pairs"] == row["n_trees"] ** 2
+    assert "vary by up to 0 nodes. All pairs are evaluated." in written[0].read_text()
+
+
+def test_random_pairs_are_of_the_trees_of_a_size():
+    pairs = choose_pairs(3, 100, np.random.default_rng(0))
+    assert {tuple(pair) for pair in pairs.tolist()} == set(itertools.product(range(3), repeat=2))
 
 
 def test_the_naive_kernel_and_the_fast_one_agree():
@@ -115,8 +136,10 @@ def test_dependency_trees_are_read_where_there_are_no_others(tmp_path):
 
 
 def test_the_first_trees_alone_can_be_taken(quick, data, tmp_path):
-    settings = Settings(n_sentences=10)
-    with pytest.raises(InputError, match=r"trees\.mrg has enough trees of [0-3] sizes; expected 4 trees of"):
+    settings = MoschittiFigure4Settings(n_sentences=10)
+    with pytest.raises(
+        InputError, match=r"trees\.mrg has enough trees for [0-3] sizes; expected 4 trees for"
+    ):
         reproduce("moschitti-figure4", data, tmp_path / "out", settings=settings)
 
 
@@ -136,7 +159,7 @@ def test_options_of_other_experiments_are_refused(data, tmp_path, fail, option):
 
 
 def test_data_without_trees_are_told(tmp_path):
-    with pytest.raises(InputError, match=r"has no trees; looked for \*\.mrg"):
+    with pytest.raises(InputError, match=r"has no trees; expected \*\.mrg"):
         read_trees(tmp_path)
     with pytest.raises(InputError, match="none does not exist; expected a file of trees or a folder"):
         read_trees(tmp_path / "none")

@@ -34,6 +34,7 @@ from treewright.report.separate_process import LostProcessError
 from treewright.report.store import ResultStore
 from treewright.report.turian.bench import ConstituentBench
 from treewright.srl.arguments import argument_trees, merge_adjuncts
+from treewright.srl.roles import RoleClassifier
 
 SIZES = {"train": 60, "dev": 15, "test": 40}
 
@@ -163,7 +164,7 @@ def test_a_lost_process_leaves_its_cells_empty_and_is_tried_again(data, tmp_path
 
 @pytest.mark.slow
 def test_a_process_of_its_own_finds_what_this_one_does(bench):
-    task = {"arguments": str(bench.path), "system": "linear", "adjuncts": "merged"}
+    task = {"arguments": str(bench.path), "system": "linear", "adjuncts": "merged", "learning": {}}
     here = role_systems.train_roles({**task, "n_sentences": None, "random_state": 0, "n_jobs": 1})
     alone = bench.outcome("linear", "merged")
     assert alone["predicted"] == here["predicted"]
@@ -193,6 +194,21 @@ def test_names_of_outcomes_depend_on_what_matters_alone(bench, monkeypatch):
     monkeypatch.setitem(role_systems.SETS, "standard", "phrase\n")
     assert bench._name(SYSTEMS["sst"], "merged", None) == before["sst"]
     assert bench._name(SYSTEMS["linear"], "merged", None) != before["linear"]
+
+
+def test_weights_and_costs_reach_the_classifiers_that_have_them(data, tmp_path, started):
+    settings = RoleSettings(weight=1.5, C=0.25)
+    bench = RoleBench(read_propbank(data).corpus(), settings, Inputs(data, ResultStore(tmp_path)))
+    made = {name: SYSTEMS[name].make("merged", random_state=0, **settings.learning) for name in SYSTEMS}
+    defaults = RoleClassifier()
+    for name, classifier in made.items():
+        assert classifier.get_params()["C"] == (None if name == "mined" else 0.25)
+        is_sum = name.startswith("linear") and name.endswith(("+st", "+sst", "+pt"))
+        assert classifier.weight == (1.5 if is_sum else defaults.weight)
+    found = bench.outcome("linear+st", "merged")
+    expected = made["linear+st"].fit(bench.corpus.train.arguments).predict(bench.corpus.test.arguments)
+    assert found["predicted"] == expected
+    assert started[-1]["learning"] == {"weight": 1.5, "C": 0.25}
 
 
 def test_arguments_are_read_as_they_were_written(data, tmp_path):
@@ -245,9 +261,7 @@ def test_figure5_has_a_row_a_share_and_ends_with_table1(data, tmp_path, started)
     assert len(started) == n_started  # all data are those of Table 1
     rows = table1["Accuracy on toy, gold trees"]
     assert [row["merged_accuracy"] for row in rows] == [curve[-1]["linear"], curve[-1]["st"]]
-    assert [
-        row["n_arguments"] for row in tables["Training time with the fast and with the naive kernel"]
-    ] == []
+    assert [row["n_arguments"] for row in tables["Training time with the fast and the naive kernel"]] == []
 
 
 @pytest.mark.slow
@@ -285,7 +299,7 @@ def test_table2_is_on_parses_of_a_given_parser(data, model, tmp_path, started):
     settings = MoschittiTable2Settings(systems=("linear", "sst"), constituent_parser=model)
     written = run("moschitti-table2", data, tmp_path, settings)
     text = written[0].read_text()
-    assert "Parser: the model parser.tw, trained before, strategy shift-reduce" in text
+    assert "Parser: pretrained model parser.tw, strategy shift-reduce" in text
     assert "tags by a tagger trained on 60 sentences" in text
     tables = tables_of(written)
     rows = tables["Accuracy on toy, automatic parses"]
@@ -322,6 +336,80 @@ def test_a_parser_that_is_not_given_is_trained_once(data, tmp_path, started, mon
     assert "Parser: trained on toy, 60 sentences" in written[0].read_text()
 
 
+def note_calls(monkeypatch, owner, name, noted):
+    """Note the sentences with which a method is called."""
+    method = getattr(owner, name)
+
+    def call(self, trees, *arguments, **options):
+        noted.append(
+            [tuple(each.words() if isinstance(each, tw.ConstTree) else each.words) for each in trees]
+        )
+        return method(self, trees, *arguments, **options)
+
+    monkeypatch.setattr(owner, name, call)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_given", [False, True])
+def test_training_sentences_are_parsed_by_parsers_that_have_not_seen_their_documents(
+    data, model, tmp_path, monkeypatch, is_given
+):
+    quick = tw.ConstituentParser(tags="predicted", lowest_penalty=5.0, folds=2)
+    monkeypatch.setattr(ConstituentBench, "make_parser", lambda self, system: quick.with_params())
+    bank = read_propbank(data)
+    gold, comments = bank.trees["train"], [[f"# sent_id = text{at // 6}-{at}"] for at in range(60)]
+    whole = [tuple(tree.words()) for tree in gold]
+
+    def make(folder=tmp_path, folds=3):
+        inputs = Inputs(data, ResultStore(folder))
+        options = {"model": model if is_given else None, "comments": comments, "folds": folds}
+        return OwnParser(RoleSettings(), inputs, gold, **options)
+
+    trained, tagged, parsed = [], [], []
+    note_calls(monkeypatch, tw.ConstituentParser, "fit", trained)
+    note_calls(monkeypatch, tw.Tagger, "fit", tagged)
+    note_calls(monkeypatch, tw.ConstituentParser, "predict", parsed)
+    parser = make()
+    trees = parser.parse_training()
+    assert [tuple(tree.words()) for tree in trees] == whole
+    assert len(parsed) == 3
+    assert "3 folds of 10 documents (by sent_id)" in parser.describe_training()
+    documents = {words: at // 6 for at, words in enumerate(whole)}
+    for rest, part in zip(trained[-3:], parsed, strict=True):
+        assert sorted([*rest, *part]) == sorted(whole)
+        assert not {documents[each] for each in rest} & {documents[each] for each in part}
+    if is_given:
+        # The taggers of the same folds; the tags of the treebank are not used.
+        assert sorted(map(sorted, tagged)) == sorted(map(sorted, trained[-3:]))
+    assert list(map(str, make().parse_training())) == list(map(str, trees))
+    assert len(parsed) == 3
+
+
+def test_more_folds_than_sentences_are_refused(data, model, tmp_path):
+    gold = read_propbank(data).trees["train"][:2]
+    parser = OwnParser(RoleSettings(), Inputs(data, ResultStore(tmp_path)), gold, model=model, folds=3)
+    with pytest.raises(InputError, match="2 training sentences for 3 folds; expected at least one"):
+        parser.parse_training()
+
+
+def test_folds_of_another_treebank_are_refused(tmp_path):
+    settings = MoschittiTable2Settings(folds=3, treebank=tmp_path)
+    with pytest.raises(InputError, match="folds has no effect with treebank, whose parser has not seen"):
+        settings.check()
+
+
+@pytest.mark.slow
+def test_table2_says_how_training_sentences_were_parsed(data, model, tmp_path, started):
+    settings = MoschittiTable2Settings(
+        systems=("linear", "linear+st", "linear+pt"), constituent_parser=model, folds=2, adjuncts="separate"
+    )
+    written = run("moschitti-table2", data, tmp_path, settings)
+    text = " ".join(written[0].read_text().split())
+    assert "parsers and taggers that were not trained on its sentences: 2 folds of" in text
+    assert "makes fewer errors" not in text
+    assert len(tables_of(written)["Accuracy on toy, automatic parses"]) == 3
+
+
 @pytest.fixture
 def frames(tmp_path, monkeypatch):
     """Return a folder with files of FrameNet."""
@@ -343,7 +431,7 @@ def test_framenet_is_split_by_sentence_and_keeps_frequent_roles(data, model, fra
     parser = OwnParser(RoleSettings(), inputs, read_propbank(data).trees["train"], model=model)
     corpus = parse_framenet(read_frames(frames), parser, random_state=0)
     parts = [{" ".join(tree.words()) for tree in part.trees} for part in corpus[1:]]
-    assert [len(part) for part in parts] == [9, 2, 2]
+    assert [len(part) for part in parts] == [9, 0, 4]
     assert len(set.union(*parts)) == 13
     labels = {one.label for part in corpus[1:] for one in part.arguments}
     assert {"Lender", "Borrower"} <= labels <= {"Lender", "Borrower", "Theme"}
@@ -351,6 +439,38 @@ def test_framenet_is_split_by_sentence_and_keeps_frequent_roles(data, model, fra
     predicates = {(one.tree.words()[one.predicate], one.lemma) for one in arguments}
     assert predicates <= {("lent", "lend"), ("picked", "pick_up")}
     assert sum(part.n_all for part in corpus[1:]) == 12 * len(labels) + ("Theme" in labels)
+
+
+def test_chosen_frames_of_framenet_are_kept(frames):
+    kept = read_frames(frames, ["Taking"])
+    assert [frame.frame for sentence in kept for frame in sentence.frames] == ["Taking"]
+    both = read_frames(frames, ["Lending", "Taking"])
+    assert len(both) == len(read_frames(frames)) == 13
+
+
+def test_a_frame_that_framenet_does_not_have_is_refused(frames):
+    with pytest.raises(InputError, match=r"^frame is 'Cooking'; expected one with annotated elements in "):
+        read_frames(frames, ["Lending", "Cooking"])
+
+
+@pytest.mark.slow
+def test_rare_roles_of_framenet_can_be_kept(data, model, frames, tmp_path):
+    parser = OwnParser(
+        RoleSettings(), Inputs(data, ResultStore(tmp_path)), read_propbank(data).trees["train"], model=model
+    )
+    some, all_roles = (
+        parse_framenet(read_frames(frames), parser, random_state=0, least_examples=least) for least in (5, 1)
+    )
+    counts = [
+        len({one.label for one in (*each.train.arguments, *each.test.arguments)})
+        for each in (some, all_roles)
+    ]
+    assert counts[0] < counts[1]
+
+
+def test_frames_without_framenet_are_refused():
+    with pytest.raises(InputError, match=r"^frames has no effect without framenet; remove it$"):
+        MoschittiTable2Settings(frames=("Lending",)).check()
 
 
 @pytest.mark.slow
@@ -361,6 +481,15 @@ def test_table2_has_framenet_beside_propbank(data, model, frames, tmp_path, star
     assert [row["paper"] for row in rows] == [82.3, 81.2]
     assert all(0 <= row["separate_of_all"] <= row["separate_accuracy"] <= 100 for row in rows)
     assert "FrameNet, test" in written[0].read_text()
+    assert "Here: all frames" in written[0].read_text()
+
+
+@pytest.mark.slow
+def test_table2_says_how_many_frames_were_chosen(data, model, frames, tmp_path, started):
+    settings = MoschittiTable2Settings(
+        systems=("linear",), constituent_parser=model, framenet=frames, frames=("Lending",)
+    )
+    assert "Here: 1 frame, the 18" in run("moschitti-table2", data, tmp_path, settings)[0].read_text()
 
 
 @pytest.mark.slow
@@ -384,7 +513,7 @@ def test_trees_without_roles_are_refused(data, tmp_path):
 
 
 def test_a_folder_without_trees_is_refused(tmp_path):
-    with pytest.raises(InputError, match="has 0 constituency treebanks; looked for one"):
+    with pytest.raises(InputError, match="has 0 constituency treebanks; expected one"):
         find_propbank(tmp_path)
 
 
@@ -398,7 +527,7 @@ def test_a_model_of_another_kind_is_refused(data, bench, tmp_path):
 
 
 def test_an_unknown_system_is_refused():
-    with pytest.raises(InputError, match="system is 'guess'; expected some of linear, st"):
+    with pytest.raises(InputError, match="system is 'guess'; expected one or more of linear, st"):
         RoleSettings(systems=("guess",)).choose_systems()
 
 

@@ -127,7 +127,7 @@ def test_the_page_needs_nothing_from_outside_and_its_tables_say_what_their_cells
     assert page.count("<caption>") == page.count("<table") == 5
     for expected in ('scope="row"', 'scope="col"', 'scope="colgroup" colspan="6"', "<svg", 'name="viewport"'):
         assert expected in page
-    for fact in ("numba", "numpy", "python", tw.__version__, "date", "random_state", "scored like words"):
+    for fact in ("numba", "numpy", "python", tw.__version__, "date", "random_state", "scored"):
         assert fact in page
 
 
@@ -238,12 +238,12 @@ def test_every_tenth_sentence_is_held_out_where_there_is_no_dev_part(tmp_path):
     assert (len(corpus.train), len(corpus.dev), len(corpus.test)) == (27, 3, 30)
     assert [tree.words for tree in corpus.dev] == [TREES[number].words for number in (9, 19, 29)]
     np.testing.assert_array_equal(corpus.train[9].heads, TREES[10].heads)
-    assert "3 dev (held out of the training sentences)" in corpus.describe()
+    assert "3 dev (held out of the training set)" in corpus.describe()
 
 
 def test_a_folder_without_treebanks_is_refused_with_what_was_looked_for(tmp_path):
     (tmp_path / "train.txt").write_text("no treebank")
-    with pytest.raises(InputError, match=r"has no treebank; looked for \*train\*\.conllu or .*beside it$"):
+    with pytest.raises(InputError, match=r"has no treebank; expected \*train\*\.conllu or .*beside it$"):
         find_corpora(tmp_path)
     with pytest.raises(InputError, match="does not exist; expected a folder"):
         find_corpora(tmp_path / "nothing")
@@ -259,9 +259,9 @@ def test_several_treebanks_are_refused_where_one_is_needed(data, tmp_path):
     ("settings", "message"),
     [
         ({"folds": 1}, "folds is 1; expected an integer of at least 2"),
-        ({"tags": "none"}, "tags is 'none'; expected one of predicted, gold"),
+        ({"tags": "none"}, "tags is 'none'; expected one of gold, predicted"),
         ({"punctuation": "none"}, "punctuation is 'none'; expected one of all, unicode, penn"),
-        ({"systems": ("best",)}, "system is 'best'; expected some of kernel-2, .*mined-tree"),
+        ({"systems": ("best",)}, "system is 'best'; expected one or more of kernel-2, .*mined-tree"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(settings, message, data, tmp_path):

@@ -112,9 +112,9 @@ def test_all_files_of_the_experiment_are_written(data, settings, tmp_path):
     assert [row["title"].endswith("best") for row in rows].count(True) == 1
     assert all(0 <= float(row[part]) <= 100 for row in rows for part in ("unseen", "test"))
     text = written[0].read_text()
-    assert "Constituent parser: the model constituent.tw, trained before, strategy shift-reduce" in text
+    assert "Constituent parser: pretrained model constituent.tw, strategy shift-reduce" in text
     assert "tags by the tagger of the dependency parser" in text
-    assert "questions: 60 to train, 12 to test" in text
+    assert "questions: 60 training, 12 test" in text
     classes = json.loads(written[4].read_text())["tables"][1]["rows"]
     assert [row["label"] for row in classes] == ["HUM", "LOC", "NUM"]
     assert sum(row["test_n"] for row in classes) == len(TEST)
@@ -190,7 +190,9 @@ def test_questions_are_read_in_both_encodings(tmp_path):
 def test_a_line_without_a_class_is_refused_with_its_number(tmp_path):
     path = tmp_path / "train.txt"
     path.write_text("LOC:city Where is Rome ?\nWhere is Oslo ?\n")
-    with pytest.raises(FormatError, match=r"train.txt:2: the line is 'Where is Oslo \?'; expected a class"):
+    with pytest.raises(
+        FormatError, match=r"train.txt:2: the line is 'Where is Oslo \?'; expected CLASS:SUBCLASS"
+    ):
         read_questions(path)
 
 
@@ -214,7 +216,7 @@ def test_a_parser_of_the_wrong_kind_is_refused(data, models, tmp_path):
 
 def test_an_unknown_system_is_refused(data, tmp_path):
     wrong = QuestionSettings(systems=("bag", "guess"))
-    with pytest.raises(InputError, match="system is 'guess'; expected some of bag, bag-normalized"):
+    with pytest.raises(InputError, match="system is 'guess'; expected one or more of bag, bag-normalized"):
         reproduce("question-classification", data, tmp_path / "out", settings=wrong, cache=tmp_path / "cache")
 
 
@@ -239,4 +241,4 @@ def test_parsers_that_are_not_given_are_trained_once(data, tmp_path, monkeypatch
     ]
     text = (tmp_path / "two" / "question-classification.txt").read_text()
     assert "Constituent parser: trained on xx_toy, 40 sentences, strategy shift-reduce" in text
-    assert "learnt from the treebank and the questions to train on" in text
+    assert "trained on the treebank and the training questions" in text

@@ -20,7 +20,7 @@ from treewright.report.experiments import turian_table1
 from treewright.report.experiments.turian_table1 import TurianTable1Settings
 from treewright.report.turian import profiling
 from treewright.report.turian.bench import ConstituentSettings, ParserSystem, TaggedSettings
-from treewright.report.turian.profiling import choose_label, make_ensemble, measure_memory
+from treewright.report.turian.profiling import choose_label, describe_ensemble, make_ensemble, measure_memory
 from treewright.report.turian.sampling import (
     Target,
     UncachedBuilder,
@@ -85,7 +85,7 @@ def test_table_1_has_rows_for_each_length_beside_those_of_the_paper(data, cache,
     assert [row["f1"] for row in rows[3:]] == [87.13, 88.30, 89.12, 89.40]
     assert [row["recall"] for row in rows[3:]] == [86.47, 87.85, 89.10, 89.26]
     assert [row["precision"] for row in rows[3:]] == [87.80, 88.75, 89.14, 89.55]
-    assert "Other data: not to be compared" in text
+    assert "Other data: not comparable" in text
     assert any("shift-reduce, gold tags, all lengths: F1" in line for line in told)
 
 
@@ -144,9 +144,19 @@ def test_figure_1_has_a_row_for_each_step_of_the_training(data, cache, tmp_path)
 
 
 @pytest.mark.slow
+def test_figure_1_with_the_strategy_of_the_paper_and_predicted_tags(data, cache, tmp_path):
+    options = {"strategies": ("original",), "max_lengths": (12,), "tags": "predicted"}
+    text, (rows,) = run("turian-figure1", data, cache, tmp_path, **options)
+    short = [[tree for tree in trees if len(tree.words()) <= 12] for trees in (TREES[:60], TREES[60:75])]
+    parser = ConstituentParser(strategy="original", tags="predicted", lowest_penalty=5.0).fit(*short)
+    assert [row["f1"] for row in rows] == [step.f1 for step in parser.history_]
+    assert "original, predicted tags, trained on <= 12 words" in text
+
+
+@pytest.mark.slow
 def test_table_2_profiles_the_steps_and_compares_samples_with_all_examples(data, cache, tmp_path):
     options = {"max_lengths": (None,), "penalty": 1.0, "sample_size": 300, "label": "NP"}
-    text, (steps, costs) = run("turian-table2", data, cache, tmp_path, **options)
+    text, (steps, costs, ensembles) = run("turian-table2", data, cache, tmp_path, **options)
     assert [row["title"] for row in steps] == [
         *("sample", "extraction", "build tree", "percolation", "leaf updates", "total")
     ]
@@ -160,6 +170,12 @@ def test_table_2_profiles_the_steps_and_compares_samples_with_all_examples(data,
     assert own["extractions"] > 1
     assert own["bytes"] < own["direct_bytes"]
     assert paper["bytes"] == 32
+    trees, paper = ensembles
+    assert trees["n_leaves"] >= trees["n_nonzero"] > 0
+    assert trees["n_leaves"] >= trees["n_trees"]
+    assert 0 <= trees["only_negated"] <= trees["negated"] <= 1
+    assert (paper["n_leaves"], paper["right_margin"]) == (96871, [11.7, 2.92])
+    assert "40.4 ± 7.4" in text
     assert "original, gold tags, trained on all lengths" in text
 
 
@@ -168,10 +184,10 @@ def test_table_2_takes_the_penalty_of_the_best_parser_and_grows_its_trees_once(
     data, cache, tmp_path, monkeypatch
 ):
     options = {"strategies": ("shift-reduce",), "max_lengths": (None,), "sample_size": 300}
-    _, (_, costs) = run("turian-table2", data, cache, tmp_path, **options)
+    _, (_, costs, _) = run("turian-table2", data, cache, tmp_path, **options)
     assert costs[0]["penalty"] >= 5.0
     monkeypatch.setattr(profiling, "make_ensemble", lambda *arguments: pytest.fail("grown"))
-    _, (_, again) = run("turian-table2", data, cache, tmp_path, **options)
+    _, (_, again, _) = run("turian-table2", data, cache, tmp_path, **options)
     assert again == costs
     run("turian-table2", data, cache, tmp_path, **options, n_trees=3)
 
@@ -297,6 +313,62 @@ def test_examples_are_those_that_the_parser_learns_from(strategy, monkeypatch):
     np.testing.assert_array_equal(found.items.values, made[0].items.values)
 
 
+def walk(tree, node=0, answers=()):
+    """Yield the answers on the way to each leaf, and its value."""
+    if tree.features[node] < 0:
+        yield answers, tree.values[node]
+        return
+    for answer, child in ((True, tree.present[node]), (False, tree.absent[node])):
+        yield from walk(tree, child, (*answers, answer))
+
+
+def test_an_ensemble_is_described_by_its_paths_and_margins(learnt):
+    examples, ensemble = learnt
+    found = describe_ensemble(ensemble, examples.signs)
+    paths = [(answers, value) for tree in ensemble.trees for answers, value in walk(tree) if value]
+    questions = [answer for answers, _ in paths for answer in answers]
+    assert found["n_nonzero"] == len(paths) == ensemble.n_nonzero
+    assert found["n_trees"] == len(ensemble.records)
+    assert found["n_leaves"] == sum(record.n_leaves for record in ensemble.records)
+    assert found["negated"] == questions.count(False) / len(questions)
+    assert found["only_negated"] == sum(not any(answers) for answers, _ in paths) / len(paths)
+    lengths = [len(answers) for answers, _ in paths]
+    assert found["depth"] == pytest.approx([np.mean(lengths), np.std(lengths)])
+    sizes = [abs(value) for _, value in paths]
+    assert found["confidence"] == pytest.approx([np.mean(sizes), np.std(sizes)])
+    scores = np.zeros(examples.n_examples)
+    indptr, columns = examples.extract(np.arange(examples.n_examples))
+    for at in range(examples.n_examples):
+        own = set(columns[indptr[at] : indptr[at + 1]].tolist())
+        for tree in ensemble.trees:
+            node = 0
+            while tree.features[node] >= 0:
+                node = tree.present[node] if tree.features[node] in own else tree.absent[node]
+            scores[at] += tree.values[node]
+    for sign, name in ((1, "right_margin"), (-1, "wrong_margin")):
+        margins = sign * scores[examples.signs == sign]
+        assert found[name] == pytest.approx([margins.mean(), margins.std()])
+
+
+def test_an_empty_ensemble_has_no_leaves():
+    parser = ConstituentParser(strategy="original")
+    examples = parser.make_training(TREES[:3]).examples(0)
+    found = describe_ensemble(make_ensemble(parser, examples), examples.signs)
+    assert (found["n_leaves"], found["n_nonzero"], found["depth"]) == (0, 0, [0.0, 0.0])
+
+
+@pytest.mark.slow
+def test_settings_reach_the_parsers(data, cache, tmp_path):
+    changed = {"eta": 0.7, "min_gain": 0.0, "slack": 0.0, "prune": False, "min_count": 1, "atoms": "paper"}
+    changed |= {"any_children": True, "max_inferences": 300, "sample_size": 200}
+    text, (rows,) = run("turian-table1", data, cache, tmp_path, max_lengths=(None,), **changed)
+    parser = ConstituentParser(lowest_penalty=5.0, **changed).fit(TREES[:60], TREES[60:75])
+    expected = tw.metrics.parseval(TREES[75:], parser.predict(TREES[75:]))
+    assert rows[0]["f1"] == expected.f1
+    assert "splits that only gain on the sample" in text
+    assert "0.7, with a slack of 0" in text
+
+
 def test_the_label_with_the_most_examples_is_chosen():
     found = ConstituentParser().make_training(TREES[:20])
     counts = [found.examples(label).n_examples for label in range(found.n_classifiers)]
@@ -321,16 +393,16 @@ def test_a_treebank_is_found_by_its_training_file(data):
     assert (len(bank.train), len(bank.dev), len(bank.test)) == (20, 15, 35)
     short = bank.up_to(10)
     assert all(len(tree.words()) <= 10 for part in short[1:] for tree in part)
-    assert short.describe().startswith(f"xx_toy: {len(short.train)} sentences to train, ")
+    assert short.describe().startswith(f"xx_toy: {len(short.train)} training sentences, ")
 
 
 def test_a_folder_without_one_constituency_treebank_is_refused(tmp_path, data):
     tw.write_conllu([tw.DepTree(["a"], [0])], tmp_path / "xx-train.conllu")
-    with pytest.raises(InputError, match=r"has 0 constituency treebanks; looked for one \*train\*\.mrg"):
+    with pytest.raises(InputError, match=r"has 0 constituency treebanks; expected one \*train\*\.mrg"):
         find_treebank(tmp_path)
     for stem in ("a-", "b-"):
         write_treebank(tmp_path, stem)
-    with pytest.raises(InputError, match=r"has 2 constituency treebanks \(a, b\); looked for one"):
+    with pytest.raises(InputError, match=r"has 2 constituency treebanks \(a, b\); expected one"):
         find_treebank(tmp_path)
     with pytest.raises(InputError, match="none does not exist; expected a folder"):
         find_treebank(tmp_path / "none")
@@ -388,7 +460,7 @@ def test_the_command_line_chooses_lengths_and_penalties(data, cache, tmp_path, m
         (("--trees", "10"), "No such option: --trees"),
         (
             ("--max-length", "15,some"),
-            "--max-length is '15,some'; expected integers or all, with commas between them",
+            "--max-length is '15,some'; expected integers or all, separated by commas",
         ),
         (("--strategies", "left"), "--strategies is 'left'; expected one of shift-reduce, original"),
     ],

@@ -1,8 +1,8 @@
-"""Best-first search over the states of a parse, whose inferences boosted trees score.
+"""Best-first search over parse states; boosted trees score the inferences.
 
-Costs are sums of losses, which are not below zero. So the first complete parse that is cheaper than all that
-waits on the agenda is the best (Turian & Melamed 2006, section 2). From each state that is taken from the
-agenda, the cheapest inferences are followed until a parse is complete, so that there is one early on.
+Costs are sums of losses, which are never negative. So the first complete parse that is cheaper than
+everything on the agenda is the best one (Turian & Melamed 2006, section 2). From each state taken from the
+agenda, the cheapest inferences are followed until a parse is complete, so that a parse is found early.
 """
 
 import math
@@ -28,11 +28,11 @@ from treewright.native.constituent.states import (
 
 
 class Index(NamedTuple):
-    """Trees of all labels, found by what they ask for when nothing they asked for was present.
+    """An index of the decision trees of all labels, by the features on their paths of absent features.
 
-    Such questions of a tree stand one behind the other; the first that is present leads away. Those for
-    feature f are the blocks from `blocks[f]`, one for each label; the questions of a block stand from
-    `indptr[block]`: the tree, the place of the question within it, and the node it leads to.
+    These questions of a tree form a chain; the first feature that is present leads away from it. The
+    questions about feature f are in the blocks from `blocks[f]`, one block per label; those of a block start
+    at `indptr[block]`: the tree, the position of the question in the chain, and the node it leads to.
     """
 
     blocks: np.ndarray
@@ -44,7 +44,7 @@ class Index(NamedTuple):
 
 
 class Ensembles(NamedTuple):
-    """The nodes of all trees; the label of each, what it says if nothing leads away, and sums of that."""
+    """The nodes of all trees; the label of each tree, its value if no feature is present, and their sums."""
 
     features: np.ndarray
     present: np.ndarray
@@ -56,10 +56,10 @@ class Ensembles(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Room for scoring. Stamps of features and trees tell when they were last met; `tick[0]` counts.
+    """Scratch for scoring. Stamps of features and trees tell when they were last seen; `tick[0]` counts.
 
-    `features` are those of an inference; `places` and `exits` are, for each tree, the first question that
-    leads away; `touched` lists these trees; `heads` are those of each label, or -1.
+    `features` are those of an inference; `places` and `exits` have, for each tree, the first question that
+    leads away; `touched` lists these trees; `heads` has the head of each label, or -1.
     """
 
     tick: np.ndarray
@@ -74,7 +74,7 @@ class Marks(NamedTuple):
 
 
 class InferenceModel(NamedTuple):
-    """All that scoring needs: features, head rules, what is considered, trees."""
+    """Everything that scoring needs: features, head rules, the labels to consider, and trees."""
 
     atoms: Atoms
     heads: Heads
@@ -84,7 +84,7 @@ class InferenceModel(NamedTuple):
 
 
 class States(NamedTuple):
-    """States as they were reached: frontiers in rows, focus, cost, and the inference that led there."""
+    """All states reached: frontiers in rows, the focus, the cost, and the inference that led to the state."""
 
     frontiers: np.ndarray
     lengths: np.ndarray
@@ -97,7 +97,7 @@ class States(NamedTuple):
 
 
 class Agenda(NamedTuple):
-    """A heap of inferences that wait, by the cost of the state they lead to."""
+    """A heap of pending inferences, by the cost of the states that they lead to."""
 
     costs: np.ndarray
     states: np.ndarray
@@ -107,10 +107,10 @@ class Agenda(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The items of a sentence, all states that were reached, and the complete ones, cheapest first.
+    """The items of a sentence, all states reached, and the complete ones, cheapest first.
 
-    `counts` are the numbers of items, states, inferences that wait, complete parses, inferences scored, and
-    those that there was no room for.
+    `counts` are the numbers of items, states, pending inferences, complete parses, inferences scored, and
+    inferences dropped for lack of space.
     """
 
     items: Items
@@ -125,7 +125,7 @@ N_ITEMS, N_STATES, N_WAITING, N_COMPLETE, N_SCORED, N_DROPPED = range(6)
 
 @in_place
 def score_labels(model, items, frontier, place, begin, size, marks):
-    """Fill the scores of all labels that have a head in `marks.heads`; for a shift, its own."""
+    """Fill the scores of all labels that have a head in `marks.heads`; a shift has its own score."""
     features = marks.features
     n_shared = extract_shared(model.atoms, items, frontier, place, begin, size, features)
     if size == 0:
@@ -143,7 +143,7 @@ def score_labels(model, items, frontier, place, begin, size, marks):
 
 @in_place
 def add_scores(index, ensembles, marks, head, n_features):
-    """Fill the scores of the labels that have a head from the features of an inference."""
+    """Fill the scores of the labels that have a head, from the features of an inference."""
     marks.tick[0] += 1
     tick, n_touched = marks.tick[0], 0
     for label in range(marks.heads.size):
@@ -175,7 +175,7 @@ def add_scores(index, ensembles, marks, head, n_features):
 
 @inlined
 def loss(score):
-    """Return the loss of an inference taken to be right (equations 4 and 5)."""
+    """Return the loss of an inference if it is considered right (equations 4 and 5)."""
     if score > 0:
         return math.log1p(math.exp(-score))
     return math.log1p(math.exp(score)) - score
@@ -183,7 +183,7 @@ def loss(score):
 
 @in_place
 def wait(agenda, n_waiting, cost, state, begin, size, label):
-    """Put an inference on the heap."""
+    """Push an inference onto the heap."""
     at = n_waiting
     while at > 0:
         above = (at - 1) >> 1
@@ -197,7 +197,7 @@ def wait(agenda, n_waiting, cost, state, begin, size, label):
 
 @inlined
 def move(agenda, source, target):
-    """Copy what waits at one place to another."""
+    """Copy a pending inference from one position to another."""
     agenda.costs[target], agenda.states[target] = agenda.costs[source], agenda.states[source]
     agenda.begins[target], agenda.sizes[target] = agenda.begins[source], agenda.sizes[source]
     agenda.labels[target] = agenda.labels[source]
@@ -205,7 +205,7 @@ def move(agenda, source, target):
 
 @in_place
 def take(agenda, n_waiting):
-    """Take the cheapest inference from the heap; it is left in the place after the last."""
+    """Pop the cheapest inference from the heap; it is left at the position after the last."""
     last = n_waiting - 1
     cost, state = agenda.costs[last], agenda.states[last]
     begin, size, label = agenda.begins[last], agenda.sizes[last], agenda.labels[last]
@@ -228,9 +228,9 @@ def take(agenda, n_waiting):
 
 @in_place
 def find_heads(model, items, frontier, begin, size, length, heads):
-    """Fill the head that each label would have, or -1 where it is not considered; return how many are.
+    """Fill the head that each label would have, or -1 if it is not considered; return how many have one.
 
-    The number after all labels is that of the shift, which has no children.
+    The entry after all labels is that of the shift, which has no children.
     """
     n_labels, n_considered = heads.size - 1, 0
     heads[n_labels] = -1
@@ -248,9 +248,10 @@ def find_heads(model, items, frontier, begin, size, length, heads):
 
 @in_place
 def expand(model, search, state, is_shifting, bound, marks):
-    """Score the inferences of a state; return the cheapest, and let others wait if cheaper than a bound.
+    """Score the inferences of a state, return the cheapest, and push those that are cheaper than a bound.
 
-    Returns its cost, its first child, their number, its label. If none is considered, all goes under the top.
+    Returns the cost, the first child, the number of children and the label. If no inference is considered,
+    the remaining items become children of the top.
     """
     states, counts = search.states, search.counts
     frontier, length, focus = states.frontiers[state], states.lengths[state], states.focus[state]
@@ -281,7 +282,7 @@ def expand(model, search, state, is_shifting, bound, marks):
 
 @in_place
 def score_end(model, search, state, marks):
-    """Return the cost of putting all that is left under the top, where nothing else is considered."""
+    """Return the cost of attaching all remaining items to the top, if no other inference is considered."""
     frontier, length = search.states.frontiers[state], search.states.lengths[state]
     marks.heads[:] = -1
     marks.heads[TOP] = find_head(model.heads, search.items, frontier, 0, length, TOP)
@@ -293,7 +294,7 @@ def score_end(model, search, state, marks):
 
 @in_place
 def let_wait(search, bound, cost, state, begin, size, label):
-    """Put an inference on the agenda, if it is cheaper than a bound and there is room."""
+    """Push an inference onto the agenda, if it is cheaper than a bound and there is space."""
     n_waiting = search.counts[N_WAITING]
     if cost >= bound or cost == math.inf:
         return
@@ -306,7 +307,7 @@ def let_wait(search, bound, cost, state, begin, size, label):
 
 @in_place
 def reach(model, search, parent, cost, begin, size, label):
-    """Make the state that an inference leads to, and return its number."""
+    """Create the state that an inference leads to, and return its number."""
     states, counts = search.states, search.counts
     state = counts[N_STATES]
     counts[N_STATES] += 1
@@ -328,7 +329,7 @@ def reach(model, search, parent, cost, begin, size, label):
 
 @in_place
 def complete(search, state):
-    """Take a complete parse in among the cheapest."""
+    """Add a complete parse to the cheapest ones."""
     costs, found, counts = search.states.costs, search.found, search.counts
     at = min(counts[N_COMPLETE], found.size - 1)
     if counts[N_COMPLETE] == found.size and costs[found[at]] <= costs[state]:
@@ -342,7 +343,7 @@ def complete(search, state):
 
 @in_place
 def find_bound(search):
-    """Return the cost from which on a state leads to no parse that is wanted."""
+    """Return the cost from which on a state leads to no parse that is needed."""
     if search.counts[N_COMPLETE] < search.found.size:
         return math.inf
     return search.states.costs[search.found[-1]]
@@ -350,7 +351,7 @@ def find_bound(search):
 
 @in_place
 def follow(model, search, state, is_shifting, marks):
-    """Follow the cheapest inferences from a state until a parse is complete, or cannot be a cheap one."""
+    """Follow the cheapest inferences from a state until a parse is complete or too expensive."""
     while search.counts[N_STATES] < search.states.costs.size:
         bound = find_bound(search)
         cost, begin, size, label = expand(model, search, state, is_shifting, bound, marks)
@@ -365,9 +366,9 @@ def follow(model, search, state, is_shifting, marks):
 
 @in_place
 def find_parses(model, search, is_shifting, max_inferences, marks):
-    """Find the cheapest parses from the first state; return whether no cheaper one can have been missed.
+    """Find the cheapest parses from the first state; return whether no cheaper parse can have been missed.
 
-    Once there is a parse, no more than `max_inferences` are scored, but for those on the way to another.
+    After the first parse, at most `max_inferences` are scored, plus those needed to complete another parse.
     """
     counts = search.counts
     follow(model, search, 0, is_shifting, marks)

@@ -1,7 +1,7 @@
-"""Atomic features of inferences, extracted when they are needed (Turian & Melamed 2006, sections 3.4 and 4).
+"""Atomic features of inferences, extracted on demand (Turian & Melamed 2006, sections 3.4 and 4).
 
-Feature numbers are sums: where those of a group of items and a predicate begin, and the value that the
-predicate has for an item.
+The number of a feature is the first number of its group of items and predicate, plus the value of the
+predicate for the item.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ ALL_LEFT, ALL_RIGHT, SIZE, N_WORDS, N_LEFT, N_RIGHT, HEAD, OTHERS, WORDS_OF_OTHE
 
 
 class Atoms(NamedTuple):
-    """Groups of items: kind, argument, and where the features of each predicate begin, or -1.
+    """Groups of items: kind, argument, and the first feature number of each predicate, or -1.
 
     Those that depend on the head come last, from `n_shared`.
     """
@@ -37,7 +37,7 @@ class Atoms(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where training examples are: their inferences, the states and items of these, and head rules."""
+    """Training examples: their inferences, with the states and items of these, and head rules."""
 
     inferences: Inferences
     cuts: Cuts
@@ -46,7 +46,7 @@ class Source(NamedTuple):
 
 
 class Tests(NamedTuple):
-    """What each node of a decision tree asks for: a group of items, a predicate and its value."""
+    """The question of each node of a decision tree: a group of items, a predicate and its value."""
 
     kinds: np.ndarray
     arguments: np.ndarray
@@ -55,7 +55,7 @@ class Tests(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A state on its own: where its frontier begins and its length, its sentence's first word and length."""
+    """One state: start and length of its frontier, and first word and length of its sentence."""
 
     offset: int
     length: int
@@ -76,7 +76,7 @@ def put(values, bases, group, item, out, n_out):
 
 @in_place
 def sort_unique(out, begin, end):
-    """Sort numbers, few as a rule, leave out repeated ones, and return where they end."""
+    """Sort a few numbers, remove duplicates, and return where they end."""
     gap = 1
     while 9 * gap < end - begin:
         gap = 3 * gap + 1
@@ -98,7 +98,7 @@ def sort_unique(out, begin, end):
 
 @inlined
 def item_at(kind, argument, frontier, begin, size, place, start, stop):
-    """Return the item that a group with one item has, or -1."""
+    """Return the item of a group with one item, or -1."""
     if kind == CHILD:
         return frontier[place.offset + begin + argument] if argument < size else -1
     if kind == LAST_CHILD:
@@ -123,7 +123,7 @@ def item_at(kind, argument, frontier, begin, size, place, start, stop):
 
 @in_place
 def extract_shared(atoms, items, frontier, place, begin, size, out):
-    """Write the features of an inference that do not depend on its head, ascending; return how many."""
+    """Write the features of an inference that do not depend on its head, ascending; return their number."""
     start = items.starts[frontier[place.offset + begin]]
     stop = items.ends[frontier[place.offset + begin + size - 1]] if size > 0 else start
     n_out = 0
@@ -147,7 +147,7 @@ def extract_shared(atoms, items, frontier, place, begin, size, out):
 
 @inlined
 def find_range(kind, begin, size, place):
-    """Return where on the frontier the items of a group begin and end."""
+    """Return the start and end of a group's items on the frontier."""
     if kind == ALL_LEFT:
         return place.offset, place.offset + begin
     if kind == ALL_RIGHT:
@@ -157,7 +157,7 @@ def find_range(kind, begin, size, place):
 
 @inlined
 def find_number(kind, begin, size, place, n_words):
-    """Return the number that a group is."""
+    """Return the value of a group that is a number."""
     if kind == SIZE:
         return size
     if kind == N_WORDS:
@@ -190,7 +190,7 @@ def extract_headed(atoms, items, frontier, place, begin, size, head, out, n_out)
 
 @in_place
 def extract_examples(atoms, source, label, numbers, rows):
-    """Fill the features of the inferences with some numbers under a label; tell whether there was room."""
+    """Fill the features of the given inferences under a label; return whether there was enough space."""
     inferences, cuts, items, heads = source.inferences, source.cuts, source.items, source.heads
     rows.indptr[0], n_out, room = 0, 0, rows.columns.size
     for example in range(numbers.size):
@@ -213,9 +213,9 @@ def extract_examples(atoms, source, label, numbers, rows):
 
 @in_place
 def percolate(source, label, numbers, tests, tree, leaves):
-    """Fill the leaf that each inference with some number falls into, under a label.
+    """Fill the leaf that each of the given inferences reaches, under a label.
 
-    Only what the tree asks for is looked at. This gives what extracting all features would give.
+    Only the features that the tree asks for are computed. The result is the same as with all features.
     """
     cuts, items, frontier = source.cuts, source.items, source.cuts.frontier
     for example in range(numbers.size):
@@ -240,7 +240,7 @@ def percolate(source, label, numbers, tests, tree, leaves):
 
 @inlined
 def has_shared(tests, node, items, frontier, place, begin, size, start, stop):
-    """Tell whether an inference has what a node asks for, which does not depend on its head."""
+    """Return whether an inference has the feature of a node, which does not depend on its head."""
     kind, predicate, value = tests.kinds[node], tests.predicates[node], tests.values[node]
     is_present = False
     if kind < CHILDREN:
@@ -259,7 +259,7 @@ def has_shared(tests, node, items, frontier, place, begin, size, start, stop):
 
 @in_place
 def has_headed(tests, node, items, frontier, place, begin, size, head):
-    """Tell whether an inference has what a node asks for, which depends on its head."""
+    """Return whether an inference has the feature of a node, which depends on its head."""
     kind, predicate, value = tests.kinds[node], tests.predicates[node], tests.values[node]
     first = place.offset + begin
     if kind == HEAD:

@@ -1,7 +1,7 @@
 """Tree cuts and inferences over them (Turian & Melamed 2006, sections 2 and 3.4).
 
-A state of a parse is a cut: the items that have no parent yet, from left to right. An inference puts an item
-over some of them that stand together, or, with none, shifts the focus.
+A parse state is a cut: the items that have no parent yet, from left to right. An inference adds a parent to
+adjacent items, or shifts the focus.
 """
 
 from typing import NamedTuple
@@ -12,22 +12,22 @@ from treewright.native.compiling import in_place, inlined
 from treewright.native.hashing import FOLD, PRIME
 
 LABEL, WORD, TAG, CLASS, FIRST, LAST, FORM, WIDTH, INNER = range(9)
-"""Predicates. The first and last child, by label; the form is a number for label and children, or the ending
-of a word; inner is the headword of the last child."""
+"""Predicates. The first and last child are labels; the form is a number for the label and the children, or
+for the ending of a word; inner is the headword of the last child."""
 N_PREDICATES = 9
 N_FORMS = 1 << 15
 SCRAMBLE = np.uint64(0xBF58476D1CE4E5B9)
-"""Forms are not made by `hashing.mix`: only 15 bits are kept, so that with another hash other forms would
-coincide, and models could decide otherwise."""
+"""Forms are not computed by `hashing.mix`: only 15 bits are kept, so with another hash other forms would
+collide, and models could decide differently."""
 NO_STEP = 255
 TOP = 0
 """The label that ends a parse."""
 
 
 class Items(NamedTuple):
-    """Words, one for the end of the sentence, what was put over them: values of predicates, span, only child.
+    """Words, an item for the end of the sentence, and constituents: predicate values, span and only child.
 
-    The only child is -1 where there is none or more than one.
+    The only child is -1 if there is no child or more than one.
     """
 
     values: np.ndarray
@@ -37,7 +37,7 @@ class Items(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """States: the frontier of state i from `indptr[i]`, its focus, its sentence's first word and length."""
+    """States: the frontier of state i from `indptr[i]`, its focus, first word and length of its sentence."""
 
     indptr: np.ndarray
     frontier: np.ndarray
@@ -47,7 +47,7 @@ class Cuts(NamedTuple):
 
 
 class Inferences(NamedTuple):
-    """Where inferences are: the state, the first child within its frontier, the number of children."""
+    """Positions of inferences: the state, the first child in its frontier, and the number of children."""
 
     states: np.ndarray
     begins: np.ndarray
@@ -55,10 +55,10 @@ class Inferences(NamedTuple):
 
 
 class ActionSequences(NamedTuple):
-    """The trees of sentences as what is put over what, right to left and from below.
+    """The trees of sentences as sequences of actions, from right to left and bottom-up.
 
-    The actions of sentence i stand from `indptr[i]`: the first of the children within the frontier, how many
-    there are, and their label.
+    The actions of sentence i start at `indptr[i]`: the first child in the frontier, the number of children,
+    and the label.
     """
 
     n_words: np.ndarray
@@ -69,9 +69,10 @@ class ActionSequences(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """Head rules: the step at which a label finds a child, from the right or not, what is no head.
+    """Head rules: the step at which a label looks for a child, the direction, and labels that are no heads.
 
-    `conjunction` is the label of a conjunction after which the head hands over to the first conjunct, or -1.
+    `conjunction` is the label of conjunctions: if one precedes the head, the conjunct before it becomes the
+    head. -1 for none.
     """
 
     steps: np.ndarray
@@ -81,7 +82,7 @@ class Heads(NamedTuple):
 
 
 class Grammar(NamedTuple):
-    """Which labels go over which first, last and only children, and how many children there may be."""
+    """Which labels can be above which first, last and only children, and how many children they may have."""
 
     firsts: np.ndarray
     lasts: np.ndarray
@@ -91,7 +92,7 @@ class Grammar(NamedTuple):
 
 @inlined
 def binned(value):
-    """Return one of ten bins for a number from 0."""
+    """Return one of ten bins for a non-negative number."""
     if value <= 4:
         return value
     if value <= 6:
@@ -105,7 +106,7 @@ def binned(value):
 
 @in_place
 def find_head(heads, items, frontier, begin, size, label):
-    """Return which of the children at `frontier[begin:begin + size]` is the head under a label, from 0."""
+    """Return the index of the head among the children `frontier[begin:begin + size]` under a label."""
     n_eligible = 0
     for at in range(begin, begin + size):
         n_eligible += not heads.is_punctuation[items.values[frontier[at], LABEL]]
@@ -144,7 +145,7 @@ def first_conjunct(heads, items, frontier, begin, head, n_eligible):
 
 @in_place
 def make_item(items, number, frontier, begin, size, label, head):
-    """Fill the item with a label over `frontier[begin:begin + size]`, whose head is a child."""
+    """Fill an item with a label above `frontier[begin:begin + size]`, whose head is given."""
     values = items.values
     governor, last = frontier[begin + head], frontier[begin + size - 1]
     form = np.uint64(label + 1)
@@ -167,7 +168,7 @@ def make_item(items, number, frontier, begin, size, label, head):
 
 @in_place
 def is_considered(grammar, items, frontier, begin, size, label):
-    """Tell whether a label may go over children: known at the edges, and not twice over the same words."""
+    """Return whether a label may be above children: both edges known, and not twice over the same words."""
     first = frontier[begin]
     symbol = items.values[first, LABEL]
     if size > 1:
@@ -184,20 +185,20 @@ def is_considered(grammar, items, frontier, begin, size, label):
 
 @inlined
 def count_sizes(grammar, begin, length):
-    """Return how many numbers of children an inference from a place may have."""
+    """Return how many different numbers of children an inference at a position may have."""
     most = min(grammar.max_children, length - begin)
     return most + 1 if begin == 0 and length > most else most
 
 
 @inlined
 def size_at(grammar, number, length):
-    """Return one of these numbers of children; all that are left can go under the top."""
+    """Return one of these numbers of children; the top can also have all remaining items."""
     return number + 1 if number < grammar.max_children else length
 
 
 @inlined
 def is_open(grammar, begin, size, length, label):
-    """Tell whether a label may have so many children: the top has all that are left."""
+    """Return whether a label may have this many children: the top must have all remaining items."""
     if label == TOP:
         return begin == 0 and size == length
     return size <= grammar.max_children
@@ -205,7 +206,7 @@ def is_open(grammar, begin, size, length, label):
 
 @in_place
 def count_cuts(derivations, is_shifting):
-    """Return how many states the derivations of sentences have, and how many items on their frontiers."""
+    """Return the number of states in the derivations of sentences, and of items on their frontiers."""
     n_states, n_items = 0, 0
     for sentence in range(derivations.n_words.size):
         length = derivations.n_words[sentence]
@@ -221,9 +222,9 @@ def count_cuts(derivations, is_shifting):
 
 @in_place
 def replay(derivations, heads, is_shifting, items, cuts, golds, line):
-    """Fill the items that derivations make, the states they go through, and the action right in each.
+    """Replay derivations: fill the items that they create, their states, and the right action in each state.
 
-    The words of each sentence stand among the items already, with room after them. `line` has room for the
+    The words of each sentence are already among the items, with space after them. `line` has space for the
     longest frontier. A shift is the action -1.
     """
     state, item = 0, 0
@@ -255,7 +256,7 @@ def replay(derivations, heads, is_shifting, items, cuts, golds, line):
 
 @inlined
 def replace(line, begin, size, length, item):
-    """Put an item in the place of some that stand together, and return the new length."""
+    """Replace adjacent items by one item, and return the new length."""
     line[begin] = item
     for at in range(begin + size, length):
         line[at - size + 1] = line[at]
@@ -264,7 +265,7 @@ def replace(line, begin, size, length, item):
 
 @in_place
 def count_inferences(cuts, grammar, is_shifting):
-    """Return how many places for inferences all states have."""
+    """Return the number of positions of inferences in all states."""
     total = 0
     for state in range(cuts.focus.size):
         length, focus = cuts.indptr[state + 1] - cuts.indptr[state], cuts.focus[state]
@@ -277,7 +278,7 @@ def count_inferences(cuts, grammar, is_shifting):
 
 @in_place
 def list_inferences(cuts, grammar, is_shifting, inferences):
-    """Fill the places for inferences of all states: from the focus and the shift, or from all up to it."""
+    """Fill the positions of inferences of all states: from the focus and the shift, or from all up to it."""
     at = 0
     for state in range(cuts.focus.size):
         length, focus = cuts.indptr[state + 1] - cuts.indptr[state], cuts.focus[state]
@@ -293,7 +294,7 @@ def list_inferences(cuts, grammar, is_shifting, inferences):
 
 @in_place
 def mark_considered(grammar, items, cuts, inferences, label, is_used):
-    """Fill whether a label is considered at each place; the number after all labels is the shift."""
+    """Fill whether a label is considered at each position; the entry after all labels is the shift."""
     is_shift = label == grammar.firsts.shape[0]
     for number in range(inferences.states.size):
         state, begin, size = inferences.states[number], inferences.begins[number], inferences.sizes[number]

@@ -1,4 +1,4 @@
-"""The basic features of arcs, packed into 64-bit keys from which they can be read again.
+"""The basic features of arcs, packed into 64-bit keys that can be decoded.
 
 A key holds, from its highest bits: the template, three values, and the binned length with the direction.
 """
@@ -12,7 +12,7 @@ from treewright.native.hashing import mix
 
 VALUE_BITS, LAST_VALUE_BITS, DISTANCE_BITS = 20, 12, 5
 N_VALUES = 3
-"""Values of a feature at the most; the last has fewer bits."""
+"""Maximum number of values of a feature; the last has fewer bits."""
 WORD, TAG = 0, 1
 HEAD, MODIFIER = 0, 1
 LENGTH_BINS = np.array([1, 2, 3, 4, 5, 6, 11, 21], dtype=np.int64)
@@ -32,8 +32,8 @@ class Sentences(NamedTuple):
 class ArcTemplates(NamedTuple):
     """Templates: a number and up to `N_VALUES` values each, which are (end of the arc, offset, attribute).
 
-    `with_distance` tells which have length and direction too; `outside` is the tag of tokens outside the
-    sentence; `between` is the number of the template of tags in between, or -1.
+    `with_distance` tells which templates include length and direction; `outside` is the tag of tokens outside
+    the sentence; `between` is the number of the template of the tags between head and modifier, or -1.
     """
 
     numbers: np.ndarray
@@ -66,7 +66,7 @@ def bin_distance(head, modifier):
 
 @in_place
 def token_value(sentences, begin, end, position, attribute, outside):
-    """Return a word or tag of a sentence, or the tag of what is outside of it."""
+    """Return a word or tag of a sentence, or the tag for tokens outside it."""
     if position < begin or position >= end:
         return outside
     return sentences.values[position, attribute]
@@ -74,9 +74,9 @@ def token_value(sentences, begin, end, position, attribute, outside):
 
 @in_place
 def fill_arc_keys(sentences, sentence, head, modifier, templates, keys):
-    """Write the features of an arc, the tags in between last and once each; return how many there are.
+    """Write the features of an arc, followed by the distinct tags between its ends; return their number.
 
-    `keys` has room for one key a template, and one a word of the sentence.
+    `keys` has space for one key per template and one per word of the sentence.
     """
     begin, end = sentences.indptr[sentence], sentences.indptr[sentence + 1]
     distance = bin_distance(head, modifier)
@@ -114,7 +114,7 @@ def fill_arc_keys(sentences, sentence, head, modifier, templates, keys):
 
 @in_place
 def count_arc_features(sentences, numbers, heads, modifiers, templates, scratch, indptr):
-    """Fill `indptr` with where the features of each arc begin; `scratch` has room for the keys of one arc."""
+    """Fill `indptr` with the start of each arc's features; `scratch` has space for the keys of one arc."""
     indptr[0] = 0
     for arc in range(heads.size):
         n = fill_arc_keys(sentences, numbers[arc], heads[arc], modifiers[arc], templates, scratch)
@@ -123,7 +123,7 @@ def count_arc_features(sentences, numbers, heads, modifiers, templates, scratch,
 
 @in_place
 def fill_arc_features(sentences, numbers, heads, modifiers, templates, indptr, keys):
-    """Fill the features of arcs; `keys` has room for those of one more arc."""
+    """Fill the features of arcs; `keys` has extra space for those of one more arc."""
     for arc in range(heads.size):
         place = keys[indptr[arc] :]
         fill_arc_keys(sentences, numbers[arc], heads[arc], modifiers[arc], templates, place)
@@ -131,7 +131,7 @@ def fill_arc_features(sentences, numbers, heads, modifiers, templates, indptr, k
 
 @in_place
 def find_slot(keys, slots, key):
-    """Return the slot of a key in a table of numbers of keys, or the empty one where it would be."""
+    """Return the slot of a key in a hash table, or the empty slot where it belongs."""
     mask = np.uint64(slots.size - 1)
     slot = (mix(np.uint64(0), key) >> np.uint64(20)) & mask
     while slots[slot] >= 0 and keys[slots[slot]] != key:
@@ -141,13 +141,13 @@ def find_slot(keys, slots, key):
 
 @in_place
 def index_keys(keys, slots):
-    """Fill a table of the numbers of distinct keys; its size is a power of two, and all of it -1 at first."""
+    """Fill a hash table, all -1 at first, with the numbers of distinct keys; its size is a power of two."""
     for number in range(keys.size):
         slots[find_slot(keys, slots, keys[number])] = number
 
 
 @in_place
 def find_keys(keys, slots, wanted, numbers):
-    """Fill the numbers of keys, -1 for those that are not in the table."""
+    """Fill the numbers of keys; -1 for keys that are not in the table."""
     for at in range(wanted.size):
         numbers[at] = slots[find_slot(keys, slots, wanted[at])]

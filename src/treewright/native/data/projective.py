@@ -1,6 +1,6 @@
-"""Crossing arcs: finding them, and lifting them away.
+"""Crossing arcs: detection and lifting.
 
-Arrays are indexed by word, 1 to n; index 0 is the root above all, and ``heads[0]`` is 0.
+Arrays are indexed by word, 1 to n; index 0 is the root, and ``heads[0]`` is 0.
 """
 
 from treewright.native.compiling import in_place
@@ -8,10 +8,10 @@ from treewright.native.compiling import in_place
 
 @in_place
 def has_gap(heads, n_waiting, low, high, size):
-    """Tell whether the words under some word leave a gap, so that arcs cross.
+    """Return whether the descendants of some word leave a gap, so that arcs cross.
 
-    The last four are zeroed scratch of the length of `heads`: children not yet seen, the first and
-    the last word under each word, and their number.
+    The last four arguments are zeroed scratch of the length of `heads`: children not yet seen, the first and
+    the last descendant of each word, and their number.
     """
     for word in range(1, heads.size):
         n_waiting[heads[word]] += 1
@@ -34,7 +34,7 @@ def has_gap(heads, n_waiting, low, high, size):
 
 @in_place
 def is_under(heads, word, ancestor):
-    """Tell whether `ancestor` is `word` or stands above it."""
+    """Return whether `ancestor` is `word` or an ancestor of it."""
     while word > 0 and word != ancestor:
         word = heads[word]
     return word == ancestor
@@ -42,9 +42,9 @@ def is_under(heads, word, ancestor):
 
 @in_place
 def shortest_crossing_arc(heads):
-    """Return the dependent of the shortest arc over a word that is not under its head, 0 for none.
+    """Return the dependent of the shortest arc that spans a word outside its head's subtree; 0 for none.
 
-    Of several arcs of that length it is the leftmost dependent's.
+    If several arcs have that length, the leftmost dependent is returned.
     """
     shortest = 0
     length = heads.size
@@ -62,9 +62,9 @@ def shortest_crossing_arc(heads):
 
 @in_place
 def lift_arcs(heads, on_path):
-    """Lift the shortest crossing arc to its head's head until no arc crosses another.
+    """Lift the shortest crossing arc to the head of its head until no arcs cross.
 
-    Changes `heads`, and sets `on_path` at each word over whose own arc another was lifted.
+    Changes `heads`, and sets `on_path` at each word whose own arc another arc was lifted over.
     """
     word = shortest_crossing_arc(heads)
     while word > 0:

@@ -1,12 +1,12 @@
-"""Trees whose arcs may cross, over a first-order model: the best one, and the probability of each arc.
+"""Non-projective trees under a first-order model: the best tree, and the probability of each arc.
 
-The best tree is found by growing paths backwards along best arcs and contracting the cycles they run into
+The best tree is found by growing paths backwards along best arcs and contracting the cycles that they form
 (Chu & Liu 1965; Edmonds 1967; in quadratic time, Tarjan 1977). Probabilities come from the determinant of a
-Laplacian matrix (Koo, Globerson, Carreras & Collins 2007, section 3.2), by an elimination that never
-subtracts (Grassmann, Taksar & Heyman 1985), and by its derivative: two words that each prefer the other as
-head make the matrix nearly singular, which its inverse would not survive.
+Laplacian matrix (Koo, Globerson, Carreras & Collins 2007, section 3.2), by an elimination without subtraction
+(Grassmann, Taksar & Heyman 1985), and from its derivative: if two words each prefer the other as head, the
+matrix is nearly singular and cannot be inverted accurately.
 
-Scores stand in a square, heads in rows, 0 for the root.
+Scores are in a square matrix with heads in rows; row 0 is the root.
 """
 
 from typing import NamedTuple
@@ -18,16 +18,16 @@ from treewright.native.dependency.eisner import EXCLUDED, drop_root_word, root_a
 
 
 class Contraction(NamedTuple):
-    """Words and the groups they were contracted to; a group's number is above those of its members."""
+    """Words and the groups into which they are contracted; a group has a higher number than its members."""
 
     score: np.ndarray
-    """What an arc from each word into a group gains, against the arcs that it replaces; groups in rows."""
+    """Gain of an arc from each word into a group over the arcs that it replaces; groups in rows."""
     penalty: np.ndarray
-    """Like `score`, and weighs more than any score."""
+    """Like `score`, but outweighs any score."""
     entry: np.ndarray
-    """The word of the group at which the arc arrives."""
+    """The word of the group that the arc leads to."""
     row: np.ndarray
-    """Of each group."""
+    """The number of each group."""
     owner: np.ndarray
     """The outermost group of each word."""
     container: np.ndarray
@@ -41,8 +41,8 @@ class Contraction(NamedTuple):
 def best_arborescence(score, single_root, heads):
     """Fill `heads` (with an entry for the root) with the tree of the highest score.
 
-    With `single_root`, one word hangs on the root. Excluded arcs, and arcs from the root if one is wanted,
-    are counted as penalties beside the scores, whose sums so keep all their digits.
+    With `single_root`, one word is attached to the root. Excluded arcs, and arcs from the root with
+    `single_root`, are counted as penalties apart from the scores, so that sums of scores lose no digits.
     """
     groups = _single_words(score, single_root)
     n = heads.size - 1
@@ -99,7 +99,7 @@ def _single_words(score, single_root):
 
 @in_place
 def _choose_arc(groups, group):
-    """Note the best arc into a group from outside it."""
+    """Store the best arc into a group from outside it."""
     score, penalty = groups.score[groups.row[group]], groups.penalty[groups.row[group]]
     best = -1
     for head in range(groups.owner.size):
@@ -115,7 +115,7 @@ def _choose_arc(groups, group):
 
 @in_place
 def _contract(groups, cycle, new):
-    """Make the groups of a cycle one new group, in the row of the first."""
+    """Merge the groups of a cycle into a new group, in the row of the first."""
     merged = groups.row[cycle[0]]
     for at in range(cycle.size):
         member = cycle[at]
@@ -141,7 +141,7 @@ def _contract(groups, cycle, new):
 
 @compiled
 def _expand(groups, n_groups, heads):
-    """Take all best arcs but those inside a group that lead to where another arc enters it."""
+    """Take all best arcs except those within a group that lead to the word where another arc enters it."""
     is_replaced = np.zeros(n_groups, np.bool_)
     heads[0] = 0
     for group in range(n_groups - 1, 0, -1):
@@ -158,8 +158,8 @@ def _expand(groups, n_groups, heads):
 def best_arborescences(score, single_root, heads, totals):
     """Fill the heads (with an entry for the root) and scores of the best trees; return their number.
 
-    Lawler (1972): each found tree divides the others of its set by the first word whose head differs; the
-    best of each share waits for its turn. Those of a set agree in the words before its `first_free` and have
+    Lawler (1972): each tree found splits the other trees of its set by the first word whose head differs; the
+    best tree of each part is queued. The trees of a set agree on the words before its `first_free` and have
     none of its `banned` heads there.
     """
     k, n = heads.shape[0], heads.shape[1] - 1
@@ -200,7 +200,7 @@ def _total(score, tree):
 
 @in_place
 def _restrict(score, tree, first_free, banned):
-    """Exclude other heads than the tree's of words before `first_free`, and the banned heads of this."""
+    """Exclude all heads but the tree's before `first_free`, and the banned heads of `first_free`."""
     for word in range(1, first_free):
         for head in range(tree.size):
             if head != tree[word]:
@@ -212,7 +212,7 @@ def _restrict(score, tree, first_free, banned):
 
 @in_place
 def _is_allowed(score, tree, single_root):
-    """Tell whether a tree has no excluded arc and, if that is wanted, one root."""
+    """Return whether a tree has no excluded arc and, if required, a single root."""
     n_roots = 0
     for word in range(1, tree.size):
         n_roots += tree[word] == 0
@@ -223,9 +223,9 @@ def _is_allowed(score, tree, single_root):
 
 @compiled
 def matrix_tree_marginals(score, single_root, marginal):
-    """Fill `marginal` with the probability of each arc; return the logarithm of the sum over all trees.
+    """Fill `marginal` with the probability of each arc; return the log of the sum over all trees.
 
-    With `single_root` these are the trees in which one word hangs on the root.
+    With `single_root`, the sum is over the trees in which one word is attached to the root.
     """
     if single_root:
         return _rooted_marginals(score, marginal)
@@ -238,10 +238,10 @@ def matrix_tree_marginals(score, single_root, marginal):
 
 @compiled
 def _rooted_marginals(score, marginal):
-    """Fill the probabilities over all trees with one word under the root.
+    """Fill the probabilities over all trees in which one word is attached to the root.
 
-    Returns the logarithm of the sum over these trees. Where excluded arcs leave none, that is minus
-    infinity, and all probabilities are 0.
+    Returns the log of the sum over these trees. If excluded arcs leave no tree, it is minus infinity, and all
+    probabilities are 0.
     """
     n = score.shape[0] - 1
     potential = np.zeros((n + 1, n + 1))
@@ -261,9 +261,9 @@ def _rooted_marginals(score, marginal):
 
 @compiled
 def _fill_potentials(score, potential):
-    """Fill exponentials of the scores, scaled; return the logarithm of the scale of a tree.
+    """Fill scaled exponentials of the scores; return the log of the scale of a tree.
 
-    A tree has one arc into each word and one from the root, so that neither scale changes a probability.
+    A tree has one arc into each word and one from the root, so the scales do not change probabilities.
     """
     n = score.shape[0] - 1
     log_scale = 0.0
@@ -287,10 +287,10 @@ def _fill_potentials(score, potential):
 
 @compiled
 def _eliminate(reduced, order, pivots):
-    """Take out word after word, lengthening arcs over it; return the logarithm of the determinant.
+    """Eliminate the words one by one, adding their arcs to those of others; return the log determinant.
 
-    Gaussian elimination of the Laplacian in which diagonal entries are sums of the others, so that nothing
-    is ever subtracted. What is left of a word's column are shares of its pivot.
+    Gaussian elimination of the Laplacian, in which diagonal entries are sums of the others, so that nothing
+    is subtracted. The column of a word then has shares of its pivot.
     """
     n = order.size
     is_left = np.ones(n + 1, np.bool_)
@@ -314,7 +314,7 @@ def _eliminate(reduced, order, pivots):
 
 @in_place
 def _find_pivot(reduced, is_left, is_last):
-    """Return the word with the largest sum of arcs into it, and the sum; the last word hangs on the root."""
+    """Return the word with the largest sum of incoming arcs, and the sum; the last has the root's arc."""
     best, largest = 0, -1.0
     for word in range(1, is_left.size):
         if is_left[word]:
@@ -329,9 +329,9 @@ def _find_pivot(reduced, is_left, is_last):
 
 @compiled
 def _fill_slopes(reduced, order, pivots, slope):
-    """Fill the derivatives of the logarithm of the determinant, bringing the words back, last out first in.
+    """Fill the derivatives of the log determinant, restoring the words in reverse order.
 
-    Times its potential, each term here is a probability at most: no cancellation can do harm.
+    Multiplied by its potential, each term is at most a probability, so cancellation does no harm.
     """
     n = order.size
     is_left = np.zeros(n + 1, np.bool_)

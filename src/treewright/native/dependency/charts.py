@@ -1,13 +1,13 @@
-"""The charts of projective parsing over a chosen set of arcs, as hypergraphs.
+"""Charts of projective parsing over a given set of arcs, as hypergraphs.
 
-Koo & Collins (2010), Efficient Third-order Dependency Parsers: spans carry the arc into their head, so
-that grandparents are known, and modifiers are added from the head outwards, so that siblings are. With
-few arcs a word the full third-order model, all grand-siblings and all triples, is cheap enough. Nodes are
+Koo & Collins (2010), Efficient Third-order Dependency Parsers: spans include the arc into their head, so that
+grandparents are known, and modifiers are added from the head outwards, so that siblings are known. With few
+arcs per word, the full third-order model, with all grand-siblings and triples, is affordable. Nodes are
 
-* half(b, end): the word that arc b leads to and all that it governs on one side, up to `end`;
-* gap(j, k): what lies between two modifiers of a head: the outer half of j and the inner half of k;
-* chain(b, j, k): the head that b leads to with its modifiers up to k, of which j is the last but one;
-* link(b, k): the same, whatever j.
+* half(b, end): the word that arc b leads to and its descendants on one side, up to `end`;
+* gap(j, k): the words between two modifiers of a head: the outer half of j and the inner half of k;
+* chain(b, j, k): the head that b leads to with its modifiers up to k; j is the modifier before k;
+* link(b, k): the same for any j.
 
 Each tree has one derivation.
 """
@@ -24,28 +24,28 @@ LEFT, RIGHT = 0, 1
 
 
 class ChartNodes(NamedTuple):
-    """The numbers of nodes, -1 for those that do not exist.
+    """The numbers of nodes; -1 for nodes that do not exist.
 
-    What can be built under a word does not depend on its head: the nodes that differ only in the arc into
-    it exist together and stand in a row, of which the first is kept here.
+    The words below a word do not depend on its head: nodes that differ only in the arc into it exist together
+    and are adjacent. The first of them is stored here.
     """
 
     half: np.ndarray
     """By word, side and end."""
     gap: np.ndarray
-    """By pair; there is but one."""
+    """By pair; there is one node per pair."""
     chain: np.ndarray
     """By pair."""
     link: np.ndarray
     """By arc."""
     arc: np.ndarray
-    """No node but the number of the arc, by head and modifier."""
+    """The number of the arc by head and modifier; not a node."""
     place: np.ndarray
-    """Of each arc among those into its modifier."""
+    """Index of each arc among the arcs into its modifier."""
 
 
 class Chain(NamedTuple):
-    """Modifiers of a group up to `k`, `j` the last but one of them, under the `at`-th arc into the head."""
+    """Modifiers of a group up to `k`, with `j` before `k`, under the `at`-th arc into the head."""
 
     group: int
     at: int
@@ -55,7 +55,7 @@ class Chain(NamedTuple):
 
 @compiled
 def build_chart(parts, scores, single_root):
-    """Make the hypergraph of all projective trees; return it and whether there is a tree."""
+    """Build the hypergraph of all projective trees; return it and whether there is a tree."""
     n = parts.first_in.size - 2
     nodes = _no_nodes(parts)
     count = np.zeros(2, np.int64)  # nodes, edges
@@ -125,7 +125,7 @@ def _empty_graph():
 
 @compiled
 def _make_room(graph, count, more_nodes, more_edges):
-    """Return `graph` with room for so many more nodes and edges."""
+    """Return `graph` with space for the given numbers of additional nodes and edges."""
     first_edge, left, right, weight, arc = graph
     if count[0] + more_nodes > arc.size:
         n_nodes = 2 * (count[0] + more_nodes)
@@ -147,7 +147,7 @@ def _grown(array, size):
 
 @in_place
 def _open_node(graph, count, arc):
-    """Begin a node; its edges follow. Return its number."""
+    """Start a node, whose edges follow; return its number."""
     node = count[0]
     graph.first_edge[node] = count[1]
     graph.arc[node] = arc
@@ -164,7 +164,7 @@ def _add_edge(graph, count, left, right, weight):
 
 @in_place
 def _n_arcs_in(parts, head):
-    """Count the arcs into a head; the root is taken to have one."""
+    """Count the arcs into a head; the root counts as having one."""
     return parts.first_in[head + 1] - parts.first_in[head] if head > 0 else 1
 
 
@@ -228,7 +228,7 @@ def _add_modifier(parts, scores, group, k, single_root, graph, count, nodes):
 
 @in_place
 def _add_gap(parts, group, j, k, graph, count, nodes):
-    """Add what lies between modifiers `j` and `k` of a group, if anything fits there."""
+    """Add the words between modifiers `j` and `k` of a group, if they can be covered."""
     first, side = parts.first_arc[group], group % 2
     step = 1 if side == RIGHT else -1
     near, far = parts.modifier[first + j], parts.modifier[first + k]
@@ -243,7 +243,7 @@ def _add_gap(parts, group, j, k, graph, count, nodes):
 
 @in_place
 def _has_chain(parts, group, j, k, nodes):
-    """Tell whether a head can have the modifiers of a group up to `k`, of which `j` is the last but one."""
+    """Return whether a head can have the modifiers of a group up to `k`, with `j` before `k`."""
     if j < 0:
         head, side = group // 2, group % 2
         modifier = parts.modifier[parts.first_arc[group] + k]
@@ -286,7 +286,7 @@ def _add_halves(parts, scores, head, side, end, graph, count, nodes):
         _open_node(graph, count, -1)
         for k in range(start, size):
             if _reaches(parts, first + k, side, end, nodes):
-                # The end of the modifiers is scored with the last of them.
+                # The end of the modifiers is scored with the last modifier.
                 pair = pair_number(parts, group, k, size)
                 reach = nodes.half[parts.modifier[first + k], side, end] + nodes.place[first + k]
                 weight = _pair_score(parts, scores, head, at, pair)
@@ -295,5 +295,5 @@ def _add_halves(parts, scores, head, side, end, graph, count, nodes):
 
 @in_place
 def _reaches(parts, arc, side, end, nodes):
-    """Tell whether the modifier of `arc` can be the last of its head and govern all up to `end`."""
+    """Return whether the modifier of `arc` can be the last of its head and cover all words up to `end`."""
     return nodes.link[arc] >= 0 and nodes.half[parts.modifier[arc], side, end] >= 0

@@ -33,20 +33,20 @@ class MiraPass(NamedTuple):
 
     k: int
     bound: float
-    """Of an update towards one constraint."""
+    """Maximum size of an update towards one constraint."""
     single_root: bool
     max_keys: int
-    """Of a part."""
+    """Maximum number of keys of a part."""
     n_done: int
     """Steps taken before this pass."""
     first_given: np.ndarray = NO_PLACES
-    """Where the square of each sentence begins in `given`; empty if nothing is given."""
+    """Start of the square of each sentence in `given`; empty if no scores are given."""
     given: np.ndarray = NO_SCORES
-    """Scores of arcs, heads in rows, to which those of the weights are added."""
+    """Scores of arcs, heads in rows, that are added to those of the weights."""
 
 
 class TreeDistribution(NamedTuple):
-    """Which trees have a probability, and what their scores are multiplied by to be its logarithm."""
+    """Which trees have a probability, and the factor that turns scores into log probabilities."""
 
     single_root: bool
     scale: float
@@ -54,7 +54,7 @@ class TreeDistribution(NamedTuple):
 
 @compiled
 def chart_of(keep, model, sentence, weights, single_root):
-    """Make the chart over the kept arcs, adding a chain of arcs if these allow no tree."""
+    """Build the chart over the given arcs, adding a chain of arcs if they allow no tree."""
     parts = arrange(keep)
     graph, is_complete = build_chart(parts, score_parts(parts, model, sentence, weights), single_root)
     if not is_complete:
@@ -68,7 +68,7 @@ def chart_of(keep, model, sentence, weights, single_root):
 
 @compiled
 def pruned_chart(stages, model, sentence, weights, single_root):
-    """Make the chart of a sentence over the arcs that the stages leave."""
+    """Build the chart of a sentence over the arcs that the pruning stages keep."""
     keep = all_arcs(sentence.values.shape[0] - N_EXTRA_ROWS)
     for stage in stages:
         filter_arcs(stage, sentence, keep)
@@ -98,9 +98,9 @@ def best_trees(parts, graph, heads, scores):
 
 @compiled
 def train_pass(model, corpus, gold, kept, weights, totals, order, options):
-    """Update the weights on each sentence in turn; return the number of wrong heads, and the loss.
+    """Update the weights on each sentence in turn; return the number of wrong heads and the loss.
 
-    `kept` are the arcs stored by `choose_arcs`; `options` a `MiraPass`.
+    `kept` are the arcs stored by `choose_arcs`; `options` is a `MiraPass`.
     """
     n_wrong, loss, step = 0, 0.0, options.n_done
     for number in order:
@@ -111,7 +111,7 @@ def train_pass(model, corpus, gold, kept, weights, totals, order, options):
         sentence = take_sentence(corpus, number)
         given = given_square(options, number, n)
         keep = restore_arcs(kept, number, n)
-        # Gold arcs are kept, so that there is a tree.
+        # Gold arcs are kept, so there is a tree.
         parts = arrange(keep)
         scores = score_parts(parts, model, sentence, weights)
         if given.shape[0] > 0:
@@ -129,7 +129,7 @@ def train_pass(model, corpus, gold, kept, weights, totals, order, options):
 
 @compiled
 def given_square(options, number, n):
-    """Return the given scores of the arcs of a sentence, heads in rows; there may be no rows."""
+    """Return the given scores of the arcs of a sentence, heads in rows; no rows if none are given."""
     if options.first_given.size == 0:
         return options.given.reshape(0, 0)
     start = options.first_given[number]
@@ -138,7 +138,7 @@ def given_square(options, number, n):
 
 @compiled
 def gold_tree(corpus, gold, number):
-    """Return the right heads of a sentence, with an entry for the root."""
+    """Return the gold heads of a sentence, with an entry for the root."""
     root = corpus.first_row[number] + ROOT
     right = gold[root : root + sentence_size(corpus, number) + 1].astype(np.int32)
     right[0] = 0
@@ -150,17 +150,17 @@ class TrainingTrees(NamedTuple):
 
     right: np.ndarray
     found: np.ndarray
-    """Those that score highest."""
+    """The highest-scoring trees."""
     given: np.ndarray
-    """Scores of arcs that are not learnt, heads in rows; there may be no rows."""
+    """Scores of arcs that are not learnt, heads in rows; no rows if there are none."""
 
 
 @compiled
 def update_weights(model, sentence, trees, options, step, weights, totals):
-    """Put the right tree ahead of the others by as much as these are wrong; return what it most lacked."""
+    """Make the gold tree win by a margin equal to the errors of each other tree; return the largest loss."""
     right, heads, given = trees
-    # A word has an arc, which alone has the built-in features, and at most eight other parts: a grandchild, a
-    # triple, and three pairs with as many grand-siblings, two of them at the ends of its own modifiers.
+    # A word has an arc, which alone has built-in features, and at most eight other parts: a grandchild, a
+    # triple, and three pairs with their grand-siblings, two of them at the ends of its own modifiers.
     room = 2 * right.size * (9 * options.max_keys - 8 * MAX_EXTRA_KEYS)
     keys = np.empty(2 * room, np.uint64)
     signs = np.empty(2 * room, np.float32)
@@ -208,7 +208,7 @@ def _doubled(array):
 
 @compiled
 def parse_corpus(stages, model, corpus, weights, numbers, single_root, heads, scores):
-    """Fill the heads of the k best trees (k, rows) and their scores (sentences, k) of some sentences.
+    """Fill the heads of the k-best trees (k, rows) and their scores (sentences, k) of the given sentences.
 
     Ranks beyond the number of trees get a score of -inf.
     """
@@ -235,7 +235,7 @@ def store_trees(corpus, number, trees, heads):
 
 @compiled
 def take_square(marginals, start, n):
-    """Return the square of a sentence of n words, which is made zero, and where the next one begins."""
+    """Return the zeroed square of a sentence of n words, and where the next one starts."""
     end = start + (n + 1) * (n + 1)
     square = marginals[start:end].reshape((n + 1, n + 1))
     square[:, :] = 0.0
@@ -244,9 +244,9 @@ def take_square(marginals, start, n):
 
 @compiled
 def measure_corpus(stages, model, corpus, weights, numbers, distribution, log_sums, marginals):
-    """Fill the logarithm of the sum over all trees of each sentence, and the probability of each arc.
+    """Fill the log of the sum over all trees of each sentence, and the probability of each arc.
 
-    `marginals` are one square after another, heads in rows, in the order of `numbers`; `distribution` is a
+    `marginals` has the squares of the sentences in the order of `numbers`, heads in rows; `distribution` is a
     `TreeDistribution`.
     """
     start = 0

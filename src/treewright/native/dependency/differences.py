@@ -1,4 +1,4 @@
-"""The features of one tree that another does not have."""
+"""The features of one tree that another tree lacks."""
 
 from typing import NamedTuple
 
@@ -16,17 +16,17 @@ from treewright.native.dependency.parts import (
 
 
 class Siblings(NamedTuple):
-    """A tree, and the order of the modifiers of each word; all have an entry for the root."""
+    """A tree with the order of the modifiers of each word; arrays have an entry for the root."""
 
     heads: np.ndarray
     before: np.ndarray
-    """The sibling before each word, seen from the head outwards, 0 for none."""
+    """The previous sibling of each word, counted from the head outwards; 0 for none."""
     last: np.ndarray
-    """The last modifier of each word to each side."""
+    """The last modifier of each word on each side."""
 
 
 class SiblingPair(NamedTuple):
-    """Two modifiers next to each other on a side of a head; 0 stands for none before, or none after."""
+    """Two adjacent modifiers on one side of a head; 0 if there is none before, or none after."""
 
     head: int
     side: int
@@ -52,7 +52,7 @@ def link_siblings(heads):
 
 @compiled
 def fill_difference(model, sentence, tree, other, keys):
-    """Fill the keys of the parts of a tree that the other lacks; return how many there are."""
+    """Fill the keys of the parts that one tree has and the other lacks; return their number."""
     part = np.zeros(PART_SIZE, np.int32)
     return _fill_difference(model, sentence, tree, other, part, keys)
 
@@ -98,7 +98,7 @@ def _fill_word(model, sentence, tree, other, word, part, keys):
 
 @in_place
 def _fill_pair(model, sentence, tree, other, pair, same, part, keys):
-    """Fill the keys of a pair, unless the other tree has the same, and of the grand-sibling over it."""
+    """Fill the keys of a pair, unless the other tree has it too, and of its grand-sibling."""
     head, side, sibling, modifier = pair
     n_keys = 0
     if not same:

@@ -1,7 +1,7 @@
-"""Marginals of arcs under a first-order model, over all projective trees.
+"""Arc marginals of a first-order model over all projective trees.
 
-Eisner's (1996) chart in the sum-product semiring, inside by the recursion and outside as its derivative.
-Scores stand in a square array, heads in rows, modifiers in columns, 0 the root.
+Eisner's (1996) chart in the sum-product semiring: the inside pass is the recursion, the outside pass is its
+derivative. Scores are in a square matrix, heads in rows, modifiers in columns; 0 is the root.
 """
 
 from typing import NamedTuple
@@ -11,17 +11,17 @@ import numpy as np
 from treewright.native.compiling import compiled, in_place
 
 EXCLUDED = -1e9
-"""The score of an arc that is used only where there is no tree without it."""
+"""Score of an arc that is used only if there is no tree without it."""
 SMALLEST_SUM = 1e-200
-"""Between this and its inverse, the sum over all trees is taken to be free of underflow and overflow."""
+"""The sum over all trees is considered free of underflow and overflow between this and its inverse."""
 N_TRIALS = 8
-"""How often potentials are doubled to get there."""
+"""Maximum number of times that potentials are doubled to reach this range."""
 
 
 class Spans(NamedTuple):
     """A number for each span [i, j]: headed by j, headed by i, with an arc j -> i, with an arc i -> j.
 
-    Those that are walked along with i fixed have i in rows, those "by end" j, so that memory is too.
+    Arrays that are read with i fixed have i in rows, those "by end" have j, so that memory is read in order.
     """
 
     left: np.ndarray
@@ -34,9 +34,9 @@ class Spans(NamedTuple):
 
 @compiled
 def arc_marginals(score, single_root, marginal):
-    """Fill `marginal` with the probability of each arc; return the logarithm of the sum over all trees.
+    """Fill `marginal` with the probability of each arc; return the log of the sum over all trees.
 
-    With `single_root` these are the trees in which one word hangs on the root.
+    With `single_root`, the sum is over the trees in which one word is attached to the root.
     """
     if single_root:
         return _rooted_marginals(score, marginal)
@@ -49,9 +49,9 @@ def arc_marginals(score, single_root, marginal):
 
 @compiled
 def root_as_word(score):
-    """Return scores by which the root is a word, and the only one that may hang on another root.
+    """Return scores in which the root is a word, the only one that can be attached to a new root.
 
-    Trees with one root over these are trees with any number of roots over the others.
+    Single-root trees under these scores are the trees with any number of roots under the original scores.
     """
     wider = np.full((score.shape[0] + 1, score.shape[0] + 1), EXCLUDED)
     wider[0, 1] = 0.0
@@ -63,7 +63,7 @@ def root_as_word(score):
 
 @in_place
 def drop_root_word(found, marginal):
-    """Fill the marginals of arcs from those by which the root is a word."""
+    """Fill the marginals of arcs from those in which the root is a word."""
     for head in range(marginal.shape[0]):
         marginal[head, 0] = 0.0
         for word in range(1, marginal.shape[0]):
@@ -106,7 +106,7 @@ def _no_spans(n):
 
 @in_place
 def _adds_up(marginal):
-    """Tell whether the heads of each word have all the probability that there is."""
+    """Return whether the probabilities of the heads of each word add up to 1."""
     for word in range(1, marginal.shape[0]):
         total = 0.0
         for head in range(marginal.shape[0]):
@@ -118,7 +118,7 @@ def _adds_up(marginal):
 
 @in_place
 def _normalize(score, potential):
-    """Turn scores into positive numbers that add up to 1 over the heads of each word."""
+    """Turn scores into positive numbers that sum to 1 over the heads of each word."""
     n = score.shape[0] - 1
     log_scale = 0.0
     for word in range(1, n + 1):
@@ -139,7 +139,7 @@ def _normalize(score, potential):
 
 @in_place
 def _fill_inside(potential, spans):
-    """Fill the sums over spans; return the sum over all trees."""
+    """Fill the inside sums of spans; return the sum over all trees."""
     left, left_by_end, right, right_by_end, to_left_by_end, to_right = spans
     n = potential.shape[0] - 1
     for word in range(1, n + 1):
@@ -167,7 +167,7 @@ def _fill_inside(potential, spans):
 @compiled
 def _fill_marginals(potential, spans, total, marginal):
     n = potential.shape[0] - 1
-    # What comes to a span by rows and by columns is gathered apart and added when it is handed on.
+    # Contributions to a span by rows and by columns are collected separately and added when they are used.
     outside = _no_spans(n)
     marginal[:, :] = 0.0
     for word in range(1, n + 1):
@@ -180,7 +180,7 @@ def _fill_marginals(potential, spans, total, marginal):
 
 @in_place
 def _hand_down(potential, spans, outside, marginal):
-    """Fill the derivatives of the sum by each span, the widest first, and the marginals of arcs."""
+    """Fill the derivatives of the sum with respect to each span, widest first, and the arc marginals."""
     left, left_by_end, right, right_by_end, to_left_by_end, to_right = spans
     left_out, left_out_by_end, right_out, right_out_by_end, to_left_out_by_end, to_right_out = outside
     n = potential.shape[0] - 1
@@ -204,7 +204,7 @@ def _hand_down(potential, spans, outside, marginal):
 
 @compiled
 def _log_marginals(score, marginal):
-    """Do the same with logarithms of sums: slower, but for scores of any size and sentences of any length."""
+    """Do the same in log space: slower, except scores of any size and sentences of any length."""
     n = score.shape[0] - 1
     left = np.zeros((n + 2, n + 2))
     right = np.zeros((n + 2, n + 2))
@@ -226,7 +226,7 @@ def _log_marginals(score, marginal):
 
 @in_place
 def _log_sum(one, other):
-    """Return the logarithm of the sum of products of numbers whose logarithms are given."""
+    """Return the log of a sum of products of numbers whose logs are given."""
     highest = -np.inf
     for at in range(one.size):
         highest = max(highest, one[at] + other[at])
@@ -238,7 +238,7 @@ def _log_sum(one, other):
 
 @compiled
 def _share_out(score, left, right, apart, to_left, to_right, total, marginal):
-    """Hand the probability of each span down to the spans that it is made of."""
+    """Distribute the probability of each span to the spans that it consists of."""
     n = score.shape[0] - 1
     left_share = np.zeros((n + 2, n + 2))
     right_share = np.zeros((n + 2, n + 2))

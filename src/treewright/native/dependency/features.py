@@ -1,10 +1,11 @@
 """Features of parts of dependency trees, as 64-bit keys.
 
-A sentence is an array of attribute values, one row a token: rows NO_TOKEN, END and PADDING, then the root,
-the words, and padding again. A template is a run of atoms, each an attribute of a token at some distance
-from one of the part's words. Its key is a sum of 64 bits: the template's seed, each value times a factor of
-its atom, and the part's directions and distance times another; the highest bits number a slot of a weight
-table. Since it is a sum, the share of each word is found once for all parts in which the word has the role.
+A sentence is an array of attribute values with one row per token: rows NO_TOKEN, END and PADDING, then the
+root, the words, and padding again. A template is a sequence of atoms; each atom is an attribute of a token at
+some distance from one of the part's words. The key of a feature is a 64-bit sum: the template's seed, each
+value times the factor of its atom, and the part's directions and distance times another factor. Its highest
+bits are the slot in a weight table. Since the key is a sum, the contribution of a word is computed once for
+all parts in which the word has the same role.
 """
 
 from typing import NamedTuple
@@ -15,35 +16,35 @@ from treewright.native.compiling import compiled, in_place
 from treewright.native.hashing import PRIME
 
 NO_TOKEN, END, PADDING, ROOT = 0, 1, 2, 3
-"""Rows of a sentence that stand for no word; word i stands in row ROOT + i."""
+"""Rows of a sentence that are not words; word i is in row ROOT + i."""
 N_EXTRA_ROWS = 6
 
 HEAD, MODIFIER, SIBLING, GRANDPARENT, OUTER, NEXT, FIRST_CHILD, LAST_CHILD = 0, 1, 2, 3, 4, 5, 6, 7
-"""Where a part keeps the rows of its words: OUTER is the sibling before the sibling, NEXT the one after the
-modifier, the children are the modifier's."""
+"""Positions of the rows of a part's words: OUTER is the sibling before the sibling, NEXT the sibling after
+the modifier; the children are those of the modifier."""
 SITUATION, DISTANCE = 8, 9
-"""Where a part keeps the directions of its arcs and a binned distance."""
+"""Positions of the directions of a part's arcs and of a binned distance."""
 PART_SIZE = 10
 
 TAG, BETWEEN_TAG = 0, 1
-"""Attributes that the built-in features of arcs use: the coarse tag, and that of words in between."""
+"""Attributes that the built-in features of arcs use: the coarse tag, and that of the words in between."""
 MAX_BETWEEN, MAX_MORPHS = 40, 8
 MAX_EXTRA_KEYS = MAX_BETWEEN + MAX_MORPHS * (MAX_MORPHS + 2)
 
 
 class PartTemplates(NamedTuple):
-    """Templates of one kind of part, and the numbers that make keys of its built-in features."""
+    """Templates of one kind of part, and the constants for keys of its built-in features."""
 
     first_atom: np.ndarray
-    """Where the atoms of each template begin, and at the end their number."""
+    """Start of the atoms of each template; the last entry is their number."""
     role: np.ndarray
-    """In each template, atoms of one role stand together."""
+    """Atoms of one role are adjacent within each template."""
     offset: np.ndarray
     attribute: np.ndarray
     factor: np.ndarray
     seed: np.ndarray
     with_distance: np.ndarray
-    """Whether a template is used a second time together with the distance."""
+    """Whether a template is also used together with the distance."""
     between: np.ndarray
     """A seed; factors of the tags of head and modifier, and of the tag in between."""
     morphs: np.ndarray
@@ -51,20 +52,20 @@ class PartTemplates(NamedTuple):
 
 
 class EncodedSentence(NamedTuple):
-    """What features are made of."""
+    """The values from which features are computed."""
 
     values: np.ndarray
     """Attribute values, (n words + N_EXTRA_ROWS, n attributes)."""
     first_morph: np.ndarray
-    """Where the morphological features of each row begin in `morphs`, and at the end their number."""
+    """Start of the morphological features of each row in `morphs`; the last entry is their number."""
     morphs: np.ndarray
     same_before: np.ndarray
-    """The last row before each that has the same tag, -1 for none."""
+    """The last row before each row that has the same tag; -1 for none."""
 
 
 @compiled
 def make_sentence(values, first_morph, morphs):
-    """Make a sentence of its arrays."""
+    """Make a sentence from its arrays."""
     same_before = np.full(values.shape[0], -1, np.int32)
     for row in range(values.shape[0]):
         for earlier in range(row - 1, max(-1, row - MAX_BETWEEN - 1), -1):
@@ -76,7 +77,7 @@ def make_sentence(values, first_morph, morphs):
 
 @in_place
 def distance_bin(distance):
-    """Put a distance into one of nine bins."""
+    """Return one of nine bins for a distance."""
     distance = abs(distance)
     if distance <= 4:
         return distance
@@ -89,19 +90,19 @@ def distance_bin(distance):
 
 @in_place
 def _near(situation):
-    """Return the share of a part's directions in its keys."""
+    """Return the contribution of a part's directions to its keys."""
     return np.uint64(situation) * PRIME
 
 
 @in_place
 def _far(situation, distance):
-    """Return the share of a part's directions and distance."""
+    """Return the contribution of a part's directions and distance to its keys."""
     return np.uint64(situation + 16 * (distance + 1)) * PRIME
 
 
 @in_place
 def fill_keys(templates, sentence, part, keys):
-    """Fill the keys of a part's features; return how many there are."""
+    """Fill the keys of a part's features; return their number."""
     n_keys = 0
     near, far = _near(part[SITUATION]), _far(part[SITUATION], part[DISTANCE])
     for template in range(templates.seed.size):
@@ -119,10 +120,10 @@ def fill_keys(templates, sentence, part, keys):
 
 @compiled
 def score_columns(templates, values, parts, weights, shift, scores):
-    """Fill the scores of many parts, one a column of `parts`, by their templates."""
-    # Keys made by `hashing.mix`, atom by atom for each part, take longer: for the 625 arcs of 25 words and
-    # the default templates 202 instead of 85 microseconds with a table of 2 ** 12 weights, and 402 instead of
-    # 266 with one of 2 ** 23, which is not in the processor's cache (CPU time, best of 15).
+    """Fill the template scores of many parts, which are the columns of `parts`."""
+    # Keys computed by `hashing.mix`, atom by atom for each part, take longer: for the 625 arcs of 25 words
+    # and the default templates 202 instead of 85 microseconds with a table of 2 ** 12 weights, and 402
+    # instead of 266 with one of 2 ** 23, which does not fit the processor's cache (CPU time, best of 15).
     n_parts = parts.shape[1]
     near, far = np.empty(n_parts, np.uint64), np.empty(n_parts, np.uint64)
     for at in range(n_parts):
@@ -151,7 +152,7 @@ def score_columns(templates, values, parts, weights, shift, scores):
 
 @in_place
 def _add_shares(templates, values, atom, shares):
-    """Add what an atom contributes to a key if the word of its role stands in each row."""
+    """Add the contribution of an atom to a key for each row in which the word of its role can be."""
     attribute, factor = templates.attribute[atom], templates.factor[atom]
     n_rows = values.shape[0]
     row = templates.offset[atom] % n_rows
@@ -170,7 +171,7 @@ def fill_arc_keys(templates, sentence, part, keys):
 
 @compiled
 def add_built_in(templates, sentence, parts, weights, shift, scores):
-    """Add the scores of the built-in features of many arcs, one a column of `parts`."""
+    """Add the scores of the built-in features of many arcs, which are the columns of `parts`."""
     keys = np.empty(MAX_EXTRA_KEYS, np.uint64)
     for at in range(parts.shape[1]):
         head, modifier, situation = parts[HEAD, at], parts[MODIFIER, at], parts[SITUATION, at]
@@ -186,7 +187,7 @@ def _fill_built_in_keys(templates, sentence, head, modifier, situation, keys):
 
 @in_place
 def _fill_between_keys(numbers, sentence, head, modifier, situation, keys):
-    """Fill a key for each different tag between head and modifier."""
+    """Fill a key for each distinct tag between head and modifier."""
     low = min(head, modifier) + 1
     high = min(max(head, modifier), low + MAX_BETWEEN)
     base = _with_tags(numbers, sentence, head, modifier, situation, BETWEEN_TAG)
@@ -200,7 +201,7 @@ def _fill_between_keys(numbers, sentence, head, modifier, situation, keys):
 
 @in_place
 def _fill_morph_keys(numbers, sentence, head, modifier, situation, keys):
-    """Fill a key for each morphological feature of one word, alone and with each of the other."""
+    """Fill a key for each morphological feature of one word, alone and with each of the other word's."""
     first_h, first_m = sentence.first_morph[head], sentence.first_morph[modifier]
     last_h = min(sentence.first_morph[head + 1], first_h + MAX_MORPHS)
     last_m = min(sentence.first_morph[modifier + 1], first_m + MAX_MORPHS)
@@ -228,7 +229,7 @@ def _with_tags(numbers, sentence, head, modifier, situation, attribute):
 
 @in_place
 def sum_weights(weights, shift, keys, n_keys):
-    """Add up the weights of the slots of some keys."""
+    """Sum the weights of the slots of some keys."""
     total = 0.0
     for at in range(n_keys):
         total += weights[keys[at] >> shift]

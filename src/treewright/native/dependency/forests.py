@@ -1,8 +1,9 @@
 """Forests: all trees of many sentences as flat arrays, and log-linear models of the parts of trees.
 
 The parts of a sentence are numbered consecutively: arcs, pairs, grandchildren, grand-siblings, triples (see
-`parts`). Each edge of a hypergraph lists the parts that it adds. So hypergraphs are built once, and passes
-over the sentences only compute the weights of edges again.
+`parts`). Each edge of a hypergraph lists the parts that it adds. A forest is stored as its arcs and the
+scores of its parts, and its hypergraph is rebuilt in each pass: the edges of all hypergraphs would take most
+of the memory (14 GB for 35,190 sentences of Icelandic).
 """
 
 from typing import NamedTuple
@@ -11,9 +12,9 @@ import numpy as np
 
 from treewright.native.compiling import compiled
 from treewright.native.dependency.charts import build_chart
-from treewright.native.dependency.parts import ScoreArrays, pair_number, triple_number
+from treewright.native.dependency.parts import ScoreArrays, arrange, pair_number, triple_number
+from treewright.native.hashing import mix
 from treewright.native.hypergraph import (
-    Hypergraph,
     best_scores,
     derivation_edges,
     edge_score,
@@ -23,24 +24,24 @@ from treewright.native.hypergraph import (
 N_KINDS = 5
 ARC, PAIR, GRANDCHILD, GRAND_SIBLING, TRIPLE = range(N_KINDS)
 N_ROLES = 3
-"""Arcs of a part at the most."""
+"""Maximum number of arcs of a part."""
+BASE = 1 << 26
+"""Larger than the numbers of parts of a sentence; its square is exact in a float."""
 NO_ARC, NO_SIBLING, NO_MORE = -3, -2, -1
-"""In place of an arc: none, the sibling of a first modifier, the modifier after the last."""
+"""Values instead of an arc: none, the sibling of a first modifier, the modifier after the last."""
 SMALLEST_GRADIENT = 1e-4
 
 
 class Forests(NamedTuple):
-    """The hypergraphs of sentences, one after another; all numbers are those within a sentence."""
+    """The arcs of sentences as boolean squares; parts are numbered within a sentence."""
 
-    node_indptr: np.ndarray
-    """Where the entries of each sentence in `first_edge` begin: one for each node, and one more."""
-    edge_indptr: np.ndarray
+    sides: np.ndarray
+    """The number of words of each sentence, plus one for the root."""
+    square_indptr: np.ndarray
     part_indptr: np.ndarray
-    first_edge: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    parts: np.ndarray
-    """Of each edge, one of each kind, -1 for none: (n_edges, N_KINDS)."""
+    keep: np.ndarray
+    """All squares, heads in rows."""
+    single_root: bool
 
 
 class Firing(NamedTuple):
@@ -57,12 +58,12 @@ class LogLinear(NamedTuple):
     squares: np.ndarray
     """Sums of squared gradients, by which steps are divided (AdaGrad)."""
     totals: np.ndarray
-    """Changes of weights times their step, from which averages are made."""
+    """Changes of weights times their step, for averaging."""
 
 
 @compiled
 def first_parts(parts):
-    """Return where the parts of each kind begin, and at the end their number."""
+    """Return the start of the parts of each kind; the last entry is their number."""
     first = np.zeros(N_KINDS + 1, np.int64)
     first[PAIR] = parts.head.size
     first[GRANDCHILD] = first[PAIR] + parts.first_pair[-1]
@@ -74,7 +75,7 @@ def first_parts(parts):
 
 @compiled
 def split_scores(parts, scores):
-    """Return the scores of parts, numbered through, by kind."""
+    """Split the scores of all parts by kind."""
     first = first_parts(parts)
     return ScoreArrays(
         scores[: first[PAIR]],
@@ -87,28 +88,47 @@ def split_scores(parts, scores):
 
 @compiled
 def index_chart(parts, single_root):
-    """Return the hypergraph of a sentence, the parts of its edges, and whether there is a tree.
+    """Return the hypergraph of a sentence, and the parts of its edges: (n_edges, N_KINDS), -1 for none.
 
-    An edge has one part of a kind at the most, and its weight is the sum of those of its parts. So charts
-    whose parts of one kind weigh as much as their numbers, and all others nothing, tell which it has.
+    An edge has at most one part of each kind, and its weight is the sum of the weights of its parts. So a
+    chart in which the parts of one kind weigh as much as their numbers, those of another kind `BASE` times as
+    much, and all others 0, shows which parts each edge has.
     """
     first = first_parts(parts)
     numbers = np.zeros(first[-1])
-    graph, is_complete = build_chart(parts, split_scores(parts, numbers), single_root)
-    found = np.full((graph.left.size, N_KINDS), -1, np.int32)
-    for kind in range(N_KINDS):
+    for low in range(0, N_KINDS, 2):
         numbers[:] = 0.0
-        for part in range(first[kind], first[kind + 1]):
+        for part in range(first[low], first[low + 1]):
             numbers[part] = part + 1
+        if low + 1 < N_KINDS:
+            for part in range(first[low + 1], first[low + 2]):
+                numbers[part] = BASE * (part + 1)
         graph, _ = build_chart(parts, split_scores(parts, numbers), single_root)
+        if low == 0:
+            found = np.full((graph.left.size, N_KINDS), -1, np.int32)
         for edge in range(graph.left.size):
-            found[edge, kind] = np.int32(graph.weight[edge]) - 1
-    return graph, found, is_complete
+            high = np.int64(graph.weight[edge]) // BASE
+            found[edge, low] = np.int32(np.int64(graph.weight[edge]) - BASE * high) - 1
+            if low + 1 < N_KINDS:
+                found[edge, low + 1] = np.int32(high) - 1
+    return graph, found
+
+
+@compiled
+def sentence_parts(forests, number):
+    """Return the parts of a sentence."""
+    side, begin = forests.sides[number], forests.square_indptr[number]
+    return arrange(forests.keep[begin : begin + side * side].reshape(side, side))
+
+
+@compiled
+def _indexed_chart(forests, number):
+    return index_chart(sentence_parts(forests, number), forests.single_root)
 
 
 @compiled
 def list_part_arcs(parts):
-    """Return the arcs of each part, upper and inner ones first, and a code of its kind and directions."""
+    """Return the arcs of each part, upper and inner arcs first, and a code of its kind and directions."""
     first = first_parts(parts)
     arcs = np.full((first[-1], N_ROLES), NO_ARC, np.int32)
     codes = np.empty(first[-1], np.uint8)
@@ -152,21 +172,21 @@ def list_part_arcs(parts):
 
 
 @compiled
-def mark_tree(parts, graph, edge_parts, heads, is_gold):
-    """Mark the parts of a tree, which must be one of the hypergraph; `heads` has an entry for the root."""
+def mark_tree(forests, number, heads, is_gold):
+    """Mark the parts of a tree, which must be in the forest; `heads` has an entry for the root."""
+    parts = sentence_parts(forests, number)
+    graph, edge_parts = index_chart(parts, forests.single_root)
     is_arc = np.zeros(parts.head.size, np.bool_)
     for arc in range(parts.head.size):
         is_arc[arc] = heads[parts.modifier[arc]] == parts.head[arc]
-    weight = np.zeros(graph.left.size)
     for edge in range(graph.left.size):
         arc = edge_parts[edge, ARC]
-        weight[edge] = 1.0 if arc >= 0 and is_arc[arc] else 0.0
+        graph.weight[edge] = 1.0 if arc >= 0 and is_arc[arc] else 0.0
     n_nodes = graph.first_edge.size - 1
-    weighed = Hypergraph(graph.first_edge, graph.left, graph.right, weight, graph.arc)
     best, best_edge = np.empty(n_nodes), np.empty(n_nodes, np.int32)
-    best_scores(weighed, best, best_edge)
+    best_scores(graph, best, best_edge)
     edges = np.empty(n_nodes, np.int32)
-    n_edges = derivation_edges(weighed, best_edge, start_derivations(weighed, 1), 0, edges)
+    n_edges = derivation_edges(graph, best_edge, start_derivations(graph, 1), 0, edges)
     for at in range(n_edges):
         for kind in range(N_KINDS):
             part = edge_parts[edges[at], kind]
@@ -175,26 +195,22 @@ def mark_tree(parts, graph, edge_parts, heads, is_gold):
 
 
 @compiled
-def sentence_graph(forests, number, scores, weight):
-    """Return the hypergraph of a sentence; `weight`, which has room for its edges, is filled."""
-    begin, end = forests.edge_indptr[number], forests.edge_indptr[number + 1]
-    for edge in range(end - begin):
+def _weigh_edges(graph, edge_parts, scores):
+    """Give edges the weights of their parts."""
+    for edge in range(graph.left.size):
         total = 0.0
         for kind in range(N_KINDS):
-            part = forests.parts[begin + edge, kind]
+            part = edge_parts[edge, kind]
             if part >= 0:
                 total += scores[part]
-        weight[edge] = total
-    first_edge = forests.first_edge[forests.node_indptr[number] : forests.node_indptr[number + 1]]
-    left, right = forests.left[begin:end], forests.right[begin:end]
-    return Hypergraph(first_edge, left, right, weight[: end - begin], left)
+        graph.weight[edge] = total
 
 
 @compiled
 def fill_part_marginals(graph, edge_parts, probabilities):
     """Fill the probability of each part; weights of edges are log-potentials.
 
-    Returns the logarithm of the sum over all trees.
+    Returns the log of the sum over all trees.
     """
     n = graph.first_edge.size - 1
     inside, node = _fill_inside(graph), np.zeros(n)
@@ -217,7 +233,7 @@ def fill_part_marginals(graph, edge_parts, probabilities):
 
 @compiled
 def _fill_inside(graph):
-    """Return for each node the logarithm of the sum over its derivations."""
+    """Return the log of the sum over the derivations of each node."""
     n = graph.first_edge.size - 1
     inside = np.empty(n)
     for at in range(n):
@@ -235,20 +251,19 @@ def _fill_inside(graph):
 
 @compiled
 def measure_forests(forests, scores, numbers, is_gold, residues):
-    """Fill for each part what of it is missing: 1 if it is gold, less its probability.
+    """Fill the residues of parts: 1 if a part is gold, 0 otherwise, minus its probability.
 
     `scores` are those of all parts, as log-potentials. Returns the log-loss of the gold trees.
     """
     loss = 0.0
-    weight = _room_for_edges(forests)
     for number in numbers:
         begin, end = forests.part_indptr[number], forests.part_indptr[number + 1]
-        own = scores[begin:end]
-        graph = sentence_graph(forests, number, own, weight)
-        edges = forests.parts[forests.edge_indptr[number] : forests.edge_indptr[number + 1]]
-        loss += fill_part_marginals(graph, edges, residues[begin:end])
+        graph, edge_parts = _indexed_chart(forests, number)
+        _weigh_edges(graph, edge_parts, scores[begin:end])
+        found = np.empty(end - begin)
+        loss += fill_part_marginals(graph, edge_parts, found)
         for part in range(begin, end):
-            residues[part] = -residues[part]
+            residues[part] = -found[part - begin]
             if is_gold[part]:
                 loss -= scores[part]
                 residues[part] += 1.0
@@ -256,23 +271,26 @@ def measure_forests(forests, scores, numbers, is_gold, residues):
 
 
 @compiled
-def draw_trees(forests, scores, draws, is_drawn):
-    """Mark the parts of one tree of each sentence, drawn by its probability; nothing is marked at first.
+def _uniform(seed, number, node):
+    """Return a random number from 0 to 1; four rounds of mixing make neighbours independent."""
+    key = mix(mix(mix(np.uint64(seed + 1), np.uint64(number)), np.uint64(node)), np.uint64(1))
+    return np.float64(mix(key, np.uint64(2)) >> np.uint64(11)) / 2.0**53
 
-    `draws` are uniform random numbers, one for each node of the hypergraphs.
-    """
-    weight = _room_for_edges(forests)
-    for number in range(forests.part_indptr.size - 1):
+
+@compiled
+def draw_trees(forests, scores, seed, is_drawn):
+    """Mark the parts of one tree of each sentence, drawn by its probability; no part is marked at first."""
+    for number in range(forests.sides.size):
         begin, end = forests.part_indptr[number], forests.part_indptr[number + 1]
-        graph = sentence_graph(forests, number, scores[begin:end], weight)
-        edges = forests.parts[forests.edge_indptr[number] : forests.edge_indptr[number + 1]]
+        graph, edge_parts = _indexed_chart(forests, number)
+        _weigh_edges(graph, edge_parts, scores[begin:end])
         inside = _fill_inside(graph)
         waiting = np.empty(inside.size, np.int32)
         waiting[0], n_waiting = inside.size - 1, 1
         while n_waiting > 0:
             n_waiting -= 1
             node = waiting[n_waiting]
-            left = draws[forests.node_indptr[number] + node]
+            left = _uniform(seed, number, node)
             edge = graph.first_edge[node]
             while edge + 1 < graph.first_edge[node + 1]:
                 left -= np.exp(edge_score(graph, edge, inside) - inside[node])
@@ -280,8 +298,8 @@ def draw_trees(forests, scores, draws, is_drawn):
                     break
                 edge += 1
             for kind in range(N_KINDS):
-                if edges[edge, kind] >= 0:
-                    is_drawn[begin + edges[edge, kind]] = True
+                if edge_parts[edge, kind] >= 0:
+                    is_drawn[begin + edge_parts[edge, kind]] = True
             if graph.left[edge] >= 0:
                 waiting[n_waiting] = graph.left[edge]
                 n_waiting += 1
@@ -292,13 +310,12 @@ def draw_trees(forests, scores, draws, is_drawn):
 
 @compiled
 def learn_pass(forests, base, is_gold, firing, model, order, rate, n_done):
-    """Take a step on the log-loss of each sentence in turn, added to `base` scores; return the loss.
+    """Take a gradient step on the log-loss of each sentence, with `base` scores added; return the loss.
 
     `model` is a `LogLinear`; `n_done` steps were taken before.
     """
     weights, squares, totals = model
     loss = 0.0
-    weight = _room_for_edges(forests)
     step = n_done
     for number in order:
         step += 1
@@ -306,13 +323,13 @@ def learn_pass(forests, base, is_gold, firing, model, order, rate, n_done):
         scores = np.empty(end - begin)
         residues = np.empty(end - begin)
         for part in range(begin, end):
-            total = base[part]
+            total = np.float64(base[part])
             for at in range(firing.indptr[part], firing.indptr[part + 1]):
                 total += weights[firing.ids[at]]
             scores[part - begin] = total
-        graph = sentence_graph(forests, number, scores, weight)
-        edges = forests.parts[forests.edge_indptr[number] : forests.edge_indptr[number + 1]]
-        loss += fill_part_marginals(graph, edges, residues)
+        graph, edge_parts = _indexed_chart(forests, number)
+        _weigh_edges(graph, edge_parts, scores)
+        loss += fill_part_marginals(graph, edge_parts, residues)
         for part in range(begin, end):
             gradient = residues[part - begin]
             if is_gold[part]:
@@ -327,11 +344,3 @@ def learn_pass(forests, base, is_gold, firing, model, order, rate, n_done):
                 weights[feature] += change
                 totals[feature] += step * change
     return loss
-
-
-@compiled
-def _room_for_edges(forests):
-    largest = 0
-    for number in range(forests.edge_indptr.size - 1):
-        largest = max(largest, forests.edge_indptr[number + 1] - forests.edge_indptr[number])
-    return np.empty(largest)

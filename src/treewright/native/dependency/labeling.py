@@ -1,7 +1,7 @@
-"""Labels of the arcs of given trees: features, scores, and how they are learnt.
+"""Labels of the arcs of given trees: features, scores and learning.
 
-Words are labelled from the root downwards and from left to right, so that a word knows the labels of its
-head, of its head's head, and of the siblings to its left. Weights are learnt by passive-aggressive updates
+Words are labelled from the root downwards and from left to right, so the labels of a word's head, of its
+head's head, and of the siblings to its left are known. Weights are learnt by passive-aggressive updates
 (Crammer et al. 2006, PA-I) and averaged.
 """
 
@@ -36,23 +36,23 @@ from treewright.native.hashing import PRIME, mix
 WORD = 2
 """Attribute that features of labels use: the form."""
 MAX_RELATIVES = 8
-"""How many children, siblings, and siblings to the left of a word are looked at."""
+"""Maximum numbers of children, siblings, and siblings to the left that features of a word use."""
 MAX_HISTORY_KEYS = 6 + 2 * MAX_RELATIVES
 MIN_COUNT = 2
-"""How often a feature must occur to be learnt."""
+"""Minimum count of a feature."""
 BOUND = 0.01
-"""Largest change of a weight by one update."""
+"""Maximum change of a weight by one update."""
 MARGIN = 1.0
 
 
 class LabelModel(NamedTuple):
-    """What labels are scored with."""
+    """The weights and features that score labels."""
 
     own: NamedTuple
     child: NamedTuple
     sibling: NamedTuple
     indptr: np.ndarray
-    """Where the labels that each group of arcs may have begin in `labels`, and at the end their number."""
+    """Start of the allowed labels of each group of arcs in `labels`; the last entry is their number."""
     labels: np.ndarray
     weights: np.ndarray
     shift: np.uint64
@@ -60,7 +60,7 @@ class LabelModel(NamedTuple):
 
 
 class LinkedTree(NamedTuple):
-    """A sentence and its tree, as lists of children from left to right; 0 is none."""
+    """A sentence and its tree as lists of children from left to right; 0 is none."""
 
     sentence: NamedTuple
     heads: np.ndarray
@@ -73,7 +73,7 @@ class LinkedTree(NamedTuple):
 
 @compiled
 def link_children(sentence, heads):
-    """Make a tree of heads (with an entry for the root)."""
+    """Make a tree from heads, with an entry for the root."""
     tree = LinkedTree(
         sentence,
         heads,
@@ -118,7 +118,7 @@ def downward_order(tree):
 
 @in_place
 def place_word(part, tree, word):
-    """Make `part` an arc with the words around it; siblings are those on the modifier's side, outwards."""
+    """Fill `part` with an arc and the words around it; siblings on the modifier's side go outwards."""
     head = tree.heads[word]
     inner, outer = tree.before[word], tree.after[word]
     if word < head:
@@ -136,9 +136,9 @@ def place_word(part, tree, word):
 
 @compiled
 def fill_label_keys(model, tree, labels, word, keys):
-    """Fill the keys of a word's features, to be mixed with a label; return how many there are.
+    """Fill the keys of a word's features, which are then mixed with a label; return their number.
 
-    `labels` are those predicted so far.
+    `labels` are the labels predicted so far.
     """
     part = np.zeros(PART_SIZE, np.int32)
     place_word(part, tree, word)
@@ -195,7 +195,7 @@ def _fill_history_keys(tree, labels, word, keys, n_keys):
 
 @in_place
 def score_labels(model, group, keys, score):
-    """Fill the scores of the labels of a group; return the place of the best, the first of equals."""
+    """Fill the scores of the labels of a group; return the index of the best one (the first if tied)."""
     begin = model.indptr[group]
     best = 0
     for at in range(model.indptr[group + 1] - begin):
@@ -213,7 +213,7 @@ def score_labels(model, group, keys, score):
 def label_corpus(model, corpus, groups, given, labels):
     """Fill the label of each row that is a word; `groups` has the group of each row's arc.
 
-    What is `given`, rows by labels, is added to scores; it may have no rows. `labels` is zeroed.
+    `given` scores, rows by labels, are added if there are any. `labels` is zeroed.
     """
     keys = np.empty(model.max_keys, np.uint64)
     score = np.empty(model.labels.size)
@@ -230,7 +230,7 @@ def label_corpus(model, corpus, groups, given, labels):
 
 @in_place
 def _add_given(model, group, given, score):
-    """Add to the scores of the labels of a group; return the place of the best, the first of equals."""
+    """Add given scores to the labels of a group; return the index of the best one (the first if tied)."""
     begin = model.indptr[group]
     best = 0
     for at in range(model.indptr[group + 1] - begin):
@@ -242,7 +242,7 @@ def _add_given(model, group, given, score):
 
 @compiled
 def count_keys(model, corpus, gold, counts):
-    """Count the features of all words, in slots of their own and up to MIN_COUNT."""
+    """Count the features of all words, in a table of their own and up to MIN_COUNT."""
     keys = np.empty(model.max_keys, np.uint64)
     shift = _count_shift(counts)
     for number in range(corpus.first_row.size - 1):
@@ -256,7 +256,7 @@ def count_keys(model, corpus, gold, counts):
 
 @in_place
 def _count_shift(counts):
-    """Return by how much a key is shifted to number a slot of `counts`."""
+    """Return the shift that turns a key into a slot of `counts`."""
     shift = 64
     while counts.size >> (64 - shift) > 1:
         shift -= 1
@@ -265,7 +265,7 @@ def _count_shift(counts):
 
 @in_place
 def _keep_frequent(keys, counts, shift):
-    """Move the keys that are learnt to the front; return how many there are."""
+    """Move the keys that are frequent enough to the front; return their number."""
     n_kept = 0
     for key in keys:
         if counts[key >> shift] >= MIN_COUNT:
@@ -278,8 +278,8 @@ def _keep_frequent(keys, counts, shift):
 def learn_labels(model, corpus, groups, gold, counts, totals, order, step):
     """Take one pass over the sentences in `order`; return the number of wrong labels.
 
-    The labels that a word knows are those the model has just predicted. `step` counts words and goes on from
-    pass to pass; `totals` are the changes times their step.
+    Features use the labels that the model has just predicted. `step` counts words over all passes; `totals`
+    are the changes times their step.
     """
     keys = np.empty(model.max_keys, np.uint64)
     score = np.empty(model.labels.size)
@@ -302,7 +302,7 @@ def learn_labels(model, corpus, groups, gold, counts, totals, order, step):
 
 @in_place
 def _update(model, group, right, keys, score, totals, step):
-    """Put the right label ahead of its best rival by the margin, as far as the bound allows."""
+    """Make the right label win against the best other label by the margin, within the bound of an update."""
     begin = model.indptr[group]
     rival, at_right = -1, -1
     for at in range(model.indptr[group + 1] - begin):

@@ -1,7 +1,7 @@
-"""Margin-infused updates: the smallest change of weights that puts the right tree ahead of its rivals.
+"""MIRA updates: the smallest change of weights with which the right tree wins by a margin.
 
-Crammer & Singer's MIRA with the k best rivals as constraints (McDonald et al. 2005), solved by Hildreth's
-algorithm. A rival is the list of slots in which it differs from the right tree.
+Crammer & Singer's MIRA with the k-best other trees as constraints (McDonald et al. 2005), solved by
+Hildreth's algorithm. A rival is the list of slots in which it differs from the right tree.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class Rivals(NamedTuple):
     """The differences between the right tree and its rivals."""
 
     indptr: np.ndarray
-    """Where the slots of each rival begin, and at the end their number."""
+    """Start of the slots of each rival; the last entry is their number."""
     slots: np.ndarray
     signs: np.ndarray
     """1 for a feature of the right tree, -1 for one of the rival."""
@@ -27,7 +27,7 @@ class Rivals(NamedTuple):
 
 @compiled
 def solve_update(rivals, needed, bound, change):
-    """Fill `change`, by how much each rival's difference is added, so that margins grow by `needed`.
+    """Fill `change`, the step along each rival's difference, so that the margins grow by `needed`.
 
     Minimises the change of the weights, with each step between 0 and `bound`.
     """
@@ -69,7 +69,7 @@ def _fill_products(rivals, products):
 
 @compiled
 def _number_slots(slots, local):
-    """Give equal slots equal small numbers; return how many there are."""
+    """Number equal slots consecutively; return how many numbers there are."""
     size = 64
     while size < 2 * slots.size:
         size *= 2
@@ -90,7 +90,7 @@ def _number_slots(slots, local):
 
 @in_place
 def apply_update(rivals, change, step, weights, totals):
-    """Add the change to `weights` and, times `step`, to `totals`, from which averages are made."""
+    """Add the change to `weights` and, times `step`, to `totals` for averaging."""
     for i in range(rivals.indptr.size - 1):
         if change[i] == 0.0:
             continue

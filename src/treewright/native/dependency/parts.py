@@ -1,10 +1,10 @@
-"""The parts of dependency trees over a chosen set of arcs, numbered without gaps.
+"""The parts of dependency trees over a given set of arcs, numbered without gaps.
 
-The arcs of a head to one side form a group, 2 h to the left and 2 h + 1 to the right, nearest modifier
-first. Within a group of c arcs, a pair (j, k) is modifier k after sibling j, j = -1 for the first
-modifier, k = c for the end after the last; a triple (i, j, k) are three modifiers in a row. With each of
-the arcs into the head, an arc out of it makes a grandchild, a pair a grand-sibling. The root, which has no
-arc into it, has none of these.
+The arcs of a head to one side form a group, number 2 h to the left and 2 h + 1 to the right, with the nearest
+modifier first. Within a group of c arcs, a pair (j, k) is modifier k after sibling j; j = -1 for the first
+modifier, and k = c for the end after the last. A triple (i, j, k) is three consecutive modifiers. Each arc
+into the head forms a grandchild with each arc out of it, and a grand-sibling with each pair. The root has no
+incoming arc and so none of these.
 """
 
 from typing import NamedTuple
@@ -31,19 +31,19 @@ from treewright.native.dependency.features import (
 
 
 class PartIndex(NamedTuple):
-    """A set of arcs and where the parts over them begin."""
+    """A set of arcs, and the start of the parts over them."""
 
     head: np.ndarray
     modifier: np.ndarray
     first_arc: np.ndarray
-    """Of each group, and at the end their number."""
+    """Start of each group; the last entry is the number of arcs."""
     first_pair: np.ndarray
     first_triple: np.ndarray
     first_in: np.ndarray
-    """Of the arcs into each word, in `arcs_in`."""
+    """Start of the arcs into each word in `arcs_in`."""
     arcs_in: np.ndarray
     first_grandchild: np.ndarray
-    """Of each head."""
+    """Start of the grandchildren of each head."""
     first_grand_sibling: np.ndarray
 
 
@@ -58,7 +58,7 @@ class ScoreArrays(NamedTuple):
 
 
 class PartModel(NamedTuple):
-    """What parts are scored with; kinds without templates score 0."""
+    """The weights and features that score parts; kinds without templates score 0."""
 
     arc: NamedTuple
     pair: NamedTuple
@@ -71,7 +71,7 @@ class PartModel(NamedTuple):
 
 @compiled
 def number_arcs(keep):
-    """Return the heads and modifiers of the arcs that are true in `keep`, and where each group begins."""
+    """Return the heads and modifiers of the arcs that are true in `keep`, and the start of each group."""
     n = keep.shape[0] - 1
     n_arcs = 0
     for word in range(n + 1):
@@ -159,7 +159,7 @@ def triple_number(parts, group, i, j, k):
 
 @in_place
 def place_arc(part, head, modifier):
-    """Make `part` an arc."""
+    """Fill `part` with an arc."""
     part[HEAD], part[MODIFIER] = ROOT + head, ROOT + modifier
     part[SITUATION] = 1 if head < modifier else 0
     part[DISTANCE] = distance_bin(head - modifier)
@@ -167,7 +167,7 @@ def place_arc(part, head, modifier):
 
 @in_place
 def place_pair(part, head, side, sibling, modifier):
-    """Make `part` a pair; a sibling of 0 is none, a modifier of 0 the end."""
+    """Fill `part` with a pair; sibling 0 is none, and modifier 0 is the end."""
     part[HEAD] = ROOT + head
     part[SIBLING] = ROOT + sibling if sibling > 0 else NO_TOKEN
     part[MODIFIER] = ROOT + modifier if modifier > 0 else END
@@ -178,7 +178,7 @@ def place_pair(part, head, side, sibling, modifier):
 
 @in_place
 def place_grandchild(part, grandparent, head, modifier):
-    """Make `part` a grandchild."""
+    """Fill `part` with a grandchild."""
     part[GRANDPARENT], part[HEAD], part[MODIFIER] = ROOT + grandparent, ROOT + head, ROOT + modifier
     part[SITUATION] = (2 if grandparent < head else 0) + (1 if head < modifier else 0)
     part[DISTANCE] = distance_bin(grandparent - modifier)
@@ -186,7 +186,7 @@ def place_grandchild(part, grandparent, head, modifier):
 
 @in_place
 def place_grand_sibling(part, grandparent, head, side, sibling, modifier):
-    """Make `part` a grand-sibling."""
+    """Fill `part` with a grand-sibling."""
     place_pair(part, head, side, sibling, modifier)
     part[GRANDPARENT] = ROOT + grandparent
     part[SITUATION] = (2 if grandparent < head else 0) + side
@@ -194,7 +194,7 @@ def place_grand_sibling(part, grandparent, head, side, sibling, modifier):
 
 @in_place
 def place_triple(part, head, side, outer, sibling, modifier):
-    """Make `part` a triple."""
+    """Fill `part` with a triple."""
     place_pair(part, head, side, sibling, modifier)
     part[OUTER] = ROOT + outer
 
@@ -226,7 +226,7 @@ def score_parts(parts, model, sentence, weights):
 
 @compiled
 def list_arcs(head, modifier):
-    """Return arcs, one a column."""
+    """Return arcs as columns."""
     columns = np.zeros((PART_SIZE, head.size), np.int32)
     for arc in range(head.size):
         place_arc(columns[:, arc], head[arc], modifier[arc])
@@ -235,7 +235,7 @@ def list_arcs(head, modifier):
 
 @compiled
 def list_grandchildren(parts):
-    """Return all grandchildren, one a column."""
+    """Return all grandchildren as columns."""
     columns = np.zeros((PART_SIZE, parts.first_grandchild[-1]), np.int32)
     for arc in range(parts.head.size):
         head = parts.head[arc]
@@ -249,7 +249,7 @@ def list_grandchildren(parts):
 
 @compiled
 def list_pairs(parts):
-    """Return all pairs, one a column."""
+    """Return all pairs as columns."""
     columns = np.zeros((PART_SIZE, parts.first_pair[-1]), np.int32)
     for group in range(parts.first_arc.size - 1):
         first = parts.first_arc[group]
@@ -265,7 +265,7 @@ def list_pairs(parts):
 
 @compiled
 def list_grand_siblings(parts, pairs):
-    """Return all grand-siblings, one a column: each pair with each grandparent."""
+    """Return all grand-siblings as columns: each pair with each grandparent."""
     columns = np.empty((PART_SIZE, parts.first_grand_sibling[-1]), np.int32)
     for head in range(1, parts.first_in.size - 1):
         first, last = parts.first_pair[2 * head], parts.first_pair[2 * head + 2]
@@ -285,7 +285,7 @@ def list_grand_siblings(parts, pairs):
 
 @compiled
 def list_triples(parts):
-    """Return all triples, one a column."""
+    """Return all triples as columns."""
     columns = np.zeros((PART_SIZE, parts.first_triple[-1]), np.int32)
     for group in range(parts.first_arc.size - 1):
         first = parts.first_arc[group]

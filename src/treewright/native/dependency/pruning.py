@@ -1,4 +1,4 @@
-"""First-order models in stages: which arcs are worth a closer look, and how that is learnt."""
+"""First-order models in stages, which prune arcs, and their training."""
 
 from typing import NamedTuple
 
@@ -20,12 +20,12 @@ from treewright.native.dependency.parts import list_arcs, number_arcs, place_arc
 
 SMALLEST_GRADIENT = 1e-3
 PRIOR_SQUARE = 1.0
-"""Added to the sums of squared gradients. AdaGrad would otherwise take its longest steps on features that are
-seen once, and the marginals of sentences with rare words would be far too sure."""
+"""Added to the sums of squared gradients. Otherwise AdaGrad would take its longest steps on features that are
+seen once, and the marginals of sentences with rare words would be overconfident."""
 
 
 class Stage(NamedTuple):
-    """A first-order model and how strictly it chooses."""
+    """A first-order model and its pruning thresholds."""
 
     templates: NamedTuple
     full: bool
@@ -37,13 +37,13 @@ class Stage(NamedTuple):
     max_heads: int
     max_keys: int
     single_root: bool
-    """Whether one word hangs on the root."""
+    """Whether exactly one word is attached to the root."""
 
 
 class KeptArcs(NamedTuple):
-    """The arcs that are left of each sentence: those of sentence i have `codes[indptr[i]:indptr[i + 1]]`.
+    """The arcs of each sentence that are kept: those of sentence i have `codes[indptr[i]:indptr[i + 1]]`.
 
-    A code is head * (n + 1) + modifier; unused room is filled with -1. Without any codes, all arcs are left.
+    A code is head * (n + 1) + modifier; unused space is -1. Without codes, all arcs are kept.
     """
 
     indptr: np.ndarray
@@ -51,15 +51,15 @@ class KeptArcs(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """How far gradient steps have led, and how long they are."""
+    """State of the gradient steps."""
 
     squares: np.ndarray
     """Sums of squared gradients, by slot."""
     totals: np.ndarray
-    """Sums of the changes of weights times the number of their step, by slot, for the mean of all steps."""
+    """Sums of the changes of weights times the number of their step, by slot, for averaging."""
     rate: float
     n_done: int
-    """Steps taken before, one a sentence."""
+    """Number of steps taken before, one per sentence."""
 
 
 @in_place
@@ -107,7 +107,7 @@ def score_arcs(stage, sentence, keep, score):
 
 @compiled
 def filter_arcs(stage, sentence, keep):
-    """Drop the arcs from `keep` that the stage finds improbable."""
+    """Remove the arcs from `keep` that the stage finds improbable."""
     n = keep.shape[0] - 1
     score = np.empty((n + 1, n + 1))
     marginal = np.empty((n + 1, n + 1))
@@ -118,7 +118,7 @@ def filter_arcs(stage, sentence, keep):
 
 @in_place
 def drop_improbable(marginal, threshold, max_heads, keep):
-    """Drop heads from `keep` that are less probable than a share of the best, and all but the best few."""
+    """Remove heads from `keep` that are less probable than a share of the best, and all but the best few."""
     n = keep.shape[0] - 1
     for modifier in range(1, n + 1):
         best = 0.0
@@ -142,7 +142,7 @@ def drop_improbable(marginal, threshold, max_heads, keep):
 
 @compiled
 def filter_scored(score, single_root, threshold, max_heads, keep):
-    """Drop the arcs from `keep` that are improbable by these scores."""
+    """Remove the arcs from `keep` that are improbable according to the given scores."""
     n = keep.shape[0] - 1
     allowed = np.empty((n + 1, n + 1))
     marginal = np.empty((n + 1, n + 1))
@@ -155,9 +155,9 @@ def filter_scored(score, single_root, threshold, max_heads, keep):
 
 @compiled
 def choose_arcs(stages, corpus, numbers, gold, kept):
-    """Store the arcs that the stages leave of each sentence, gold arcs always, in `kept`.
+    """Store the arcs of each sentence that the stages keep, and all gold arcs, in `kept`.
 
-    Returns how many gold arcs would have been lost, and how many arcs are kept.
+    Returns how many gold arcs would have been pruned, and how many arcs are kept.
     """
     indptr, codes = kept
     n_lost = n_kept = 0
@@ -194,9 +194,9 @@ def restore_arcs(kept, number, n):
 
 @compiled
 def learn_stage(stage, corpus, gold, kept, order, steps):
-    """Take one pass of gradient steps (AdaGrad) on the log-likelihood of gold trees; return the mean loss.
+    """Take one pass of AdaGrad steps on the log-likelihood of gold trees; return the mean loss.
 
-    Where `kept` has no codes, all arcs compete. `steps` are `Steps`.
+    If `kept` has no codes, all arcs compete. `steps` is a `Steps`.
     """
     part = np.zeros(PART_SIZE, np.int32)
     keys = np.empty(stage.max_keys, np.uint64)

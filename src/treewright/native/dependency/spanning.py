@@ -1,4 +1,4 @@
-"""Parsing and training over whole corpora with a first-order model of trees whose arcs may cross."""
+"""Parsing and training over whole corpora with a first-order model of non-projective trees."""
 
 import numpy as np
 
@@ -26,9 +26,9 @@ def score_sentence(stage, corpus, number):
 
 @compiled
 def train_crossing(stage, model, corpus, gold, totals, order, options):
-    """Update the weights of `stage` on each sentence; return the number of wrong heads, and the loss.
+    """Update the weights of `stage` on each sentence; return the number of wrong heads and the loss.
 
-    `model` has the same templates; `options` are a `MiraPass`.
+    `model` has the same templates; `options` is a `MiraPass`.
     """
     n_wrong, loss, step = 0, 0.0, options.n_done
     for number in order:
@@ -52,7 +52,7 @@ def train_crossing(stage, model, corpus, gold, totals, order, options):
 
 @compiled
 def parse_crossing(stage, corpus, numbers, single_root, heads, scores):
-    """Fill the heads of the k best trees (k, rows) and their scores (sentences, k) of some sentences.
+    """Fill the heads of the k-best trees (k, rows) and their scores (sentences, k) of the given sentences.
 
     Ranks beyond the number of trees get a score of -inf.
     """
@@ -69,9 +69,9 @@ def parse_crossing(stage, corpus, numbers, single_root, heads, scores):
 
 @compiled
 def measure_crossing(stage, corpus, numbers, distribution, log_sums, marginals):
-    """Fill the logarithm of the sum over all trees of some sentences, and the probability of each arc.
+    """Fill the log of the sum over all trees of each sentence, and the probability of each arc.
 
-    `marginals` are one square after another, heads in rows, in the order of `numbers`; `distribution` is a
+    `marginals` has the squares of the sentences in the order of `numbers`, heads in rows; `distribution` is a
     `TreeDistribution`.
     """
     start = 0

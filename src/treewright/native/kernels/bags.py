@@ -1,4 +1,4 @@
-"""Numbers that two trees share, counted and weighed."""
+"""Weighted counts of the items that two trees share."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from treewright.native.compiling import compiled, in_place, inlined
 
 
 class Postings(NamedTuple):
-    """The trees, in order, that have number i, from `indptr[i]`, and how often."""
+    """The trees with item i, from `indptr[i]`, in order, and the counts."""
 
     indptr: np.ndarray
     trees: np.ndarray
@@ -17,10 +17,10 @@ class Postings(NamedTuple):
 
 @compiled
 def add_bags(bags, known, weights, postings, numbers, is_half, out):
-    """Add to each row of `out` the weighted products of the counts that its tree shares with others.
+    """Add to each row of `out` the weighted products of the counts of shared items.
 
-    `numbers` are the trees of the rows, and `known` turns what their bags hold into what the postings are of,
-    -1 where these have none. With `is_half`, rows begin at their own tree.
+    `numbers` are the trees of the rows; `known` maps the items of their bags to those of the postings, -1 for
+    none. With `is_half`, rows start at their own tree.
     """
     for line in range(numbers.size):
         row = numbers[line]
@@ -47,7 +47,7 @@ def mirror(out):
 
 
 class Sorted(NamedTuple):
-    """What trees have, by its kind: tree i has `ids` from `indptr[i]`, each as often as `counts` says."""
+    """The items of trees sorted by kind: tree i has `ids` from `indptr[i]`, each as often as in `counts`."""
 
     indptr: np.ndarray
     ids: np.ndarray
@@ -57,7 +57,7 @@ class Sorted(NamedTuple):
 
 @inlined
 def mark(trees, tree, marks, tick):
-    """Note for each kind where the tree has it first."""
+    """Store the first position of each kind in a tree."""
     latest = -1
     for at in range(trees.indptr[tree], trees.indptr[tree + 1]):
         kind = trees.kinds[at]
@@ -71,8 +71,8 @@ def mark(trees, tree, marks, tick):
 def evaluate_bags(trees, weights, pairs, marks, out):
     """Add to `out` the weighted products of the counts that pairs of trees share.
 
-    Each kind is once in a tree. `marks` are two zeros a kind; a table is faster than merging two lists,
-    since which of two kinds comes first cannot be foretold.
+    Each kind occurs once per tree. `marks` has two zeros per kind; a table is faster than merging two lists,
+    since the branches of a merge are unpredictable.
     """
     for pair in range(len(pairs)):
         one, other, tick = pairs[pair, 0], pairs[pair, 1], pair + 1

@@ -1,4 +1,4 @@
-"""Forests with equal subtrees made one: what tree kernels work on."""
+"""Forests in which equal subtrees are shared, on which tree kernels work."""
 
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ class Sequences(NamedTuple):
 
 
 class Bags(NamedTuple):
-    """Numbers in trees: tree i has `ids` from `indptr[i]`, each as often as `counts` says."""
+    """Items of trees: tree i has `ids` from `indptr[i]`, each as often as in `counts`."""
 
     indptr: np.ndarray
     ids: np.ndarray
@@ -40,7 +40,7 @@ class Bags(NamedTuple):
 
 @in_place
 def _find(sequences, values, begin, end):
-    """Return the slot of the table in which the number of `values[begin:end]` is, or would be."""
+    """Return the slot of the table that has the number of `values[begin:end]`, or the empty slot for it."""
     key = SEED
     for place in range(begin, end):
         key = mix(key, values[place])
@@ -62,7 +62,7 @@ def _find(sequences, values, begin, end):
 
 @in_place
 def _keep(sequences, n, end):
-    """Number the sequence at the end of all values, which ends at `end`; return its number and how many."""
+    """Number the sequence at the end of all values, which ends at `end`; return its number and the count."""
     slot = _find(sequences, sequences.values, sequences.indptr[n], end)
     number = sequences.table[slot]
     if number >= 0:
@@ -76,9 +76,9 @@ def _keep(sequences, n, end):
 def intern_subtrees(nodes, n_together, subtrees, bags, own, seen, places):
     """Number the different subtrees of trees, children before parents, and count those of each tree.
 
-    Equal subtrees have one number if their trees are among the same `n_together` ones. Returns how many
-    subtrees there are and how many numbers the bags hold. `own` has room for the nodes of a tree; `seen`,
-    -1 at first, will hold the last tree of each subtree, `places` its place in the bags.
+    Equal subtrees have one number if their trees are in the same group of `n_together`. Returns the number of
+    subtrees and the size of the bags. `own` has space for the nodes of a tree; `seen`, -1 at first, gets the
+    last tree of each subtree, and `places` its position in the bags.
     """
     n, n_bag = 0, 0
     subtrees.indptr[0] = 0
@@ -116,7 +116,7 @@ def intern_subtrees(nodes, n_together, subtrees, bags, own, seen, places):
 
 @compiled
 def number_productions(subtrees, productions, numbers):
-    """Number the productions of subtrees, -1 for leaves; return how many there are."""
+    """Number the productions of subtrees, -1 for leaves; return their number."""
     n = 0
     productions.indptr[0] = 0
     for subtree in range(numbers.size):
@@ -135,7 +135,7 @@ def number_productions(subtrees, productions, numbers):
 
 @compiled
 def number_edges(subtrees, numbers, edges, slots):
-    """Number what a child is to its parent: both productions and its place; -1 for leaves.
+    """Number the relations of children to parents: both productions and the position; -1 for leaves.
 
     `slots` is aligned with the values of the subtrees, `numbers` are their productions.
     """
@@ -157,7 +157,7 @@ def number_edges(subtrees, numbers, edges, slots):
 
 @compiled
 def count_kinds(bags, kinds, found, seen, places):
-    """Count in each tree the kinds (productions, symbols) of its subtrees; negative kinds do not count."""
+    """Count the kinds (productions or symbols) of the subtrees of each tree; negative kinds are skipped."""
     n = 0
     for tree in range(bags.indptr.size - 1):
         found.indptr[tree] = n
@@ -180,8 +180,8 @@ def count_kinds(bags, kinds, found, seen, places):
 def find_sequences(sequences, others, tables, scratch, found):
     """Find other sequences among these: -1 where there is none.
 
-    The values of others are turned into ours by `tables`, one for each place of a sequence; the last is for
-    all further places too.
+    The values of the others are mapped to ours by `tables`, one for each position of a sequence; the last
+    table is also for all further positions.
     """
     for number in range(found.size):
         begin, finish = others.indptr[number], others.indptr[number + 1]
@@ -195,7 +195,7 @@ def find_sequences(sequences, others, tables, scratch, found):
 
 @compiled
 def count_inner(subtrees, counts):
-    """Count the nodes of each subtree that are no leaves."""
+    """Count the inner nodes of each subtree."""
     for subtree in range(counts.size):
         begin, end = subtrees.indptr[subtree], subtrees.indptr[subtree + 1]
         counts[subtree] = int(end - begin > 1)

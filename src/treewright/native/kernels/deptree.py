@@ -23,7 +23,7 @@ LOWER_BITS, HIGHEST_BITS = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(0x8080808080
 
 
 class Arcs(NamedTuple):
-    """The features of different arcs, those of one sentence side by side.
+    """The features of distinct arcs, those of one sentence side by side.
 
     Two arcs share the feature of a template if they have the same id in the same column of `ids`. The tags
     between the ends of arc i are the sorted `between[indptr[i]:indptr[i + 1]]`; only arcs with the same
@@ -53,9 +53,10 @@ class Trees(NamedTuple):
 
 
 class SentenceRuns(NamedTuple):
-    """Trees in runs: run i has those from `indptr[i]` to `indptr[i + 1]`, all of one sentence.
+    """Runs of trees: run i has the trees from `indptr[i]` to `indptr[i + 1]`, all of one sentence.
 
-    `places` are where their values go. The different arcs of run i are `arcs[first_arc[i]:first_arc[i + 1]]`.
+    `places` are the positions of their values. The distinct arcs of run i are `arcs[first_arc[i]:first_arc[i
+    + 1]]`.
     """
 
     trees: np.ndarray
@@ -68,8 +69,8 @@ class SentenceRuns(NamedTuple):
 class SharedArcs(NamedTuple):
     """The arcs of one sentence that share features with those of another.
 
-    Those for the arc at place p are at the places `places[begin[p]:end[p]]` of the other sentence, and
-    `values` are the numbers of features, times the decay.
+    Those of the arc at position p are at positions `places[begin[p]:end[p]]` of the other sentence, and
+    `values` are the numbers of shared features times the decay.
     """
 
     begin: np.ndarray
@@ -79,10 +80,10 @@ class SharedArcs(NamedTuple):
 
 
 class DependencyScratch(NamedTuple):
-    """Room for the arcs of two sentences, and tables for those of two trees, plus one.
+    """Scratch space for the arcs of two sentences, and tables for those of two trees, plus one.
 
-    `positions` has, for each place in the second sentence, the position of that arc in the second tree, or
-    -1, which it is between calls.
+    `positions` has, for each position in the second sentence, the position of that arc in the second tree, or
+    -1. It is all -1 between calls.
     """
 
     shared: SharedArcs
@@ -93,7 +94,7 @@ class DependencyScratch(NamedTuple):
 
 @in_place
 def list_arcs(trees, runs, is_listed):
-    """Fill the different arcs of each run, with the help of a False for each arc there is."""
+    """Fill the distinct arcs of each run; the scratch array is False for every arc."""
     n_arcs = 0
     runs.first_arc[0] = 0
     for run in range(runs.indptr.size - 1):
@@ -144,23 +145,23 @@ def fill_shared(arcs, arcs_a, arcs_b, decay, shared):
 
 @in_place
 def fill_positions(place, trees, tree, positions):
-    """Note which arcs the tree has, and where."""
+    """Store the positions of the arcs of a tree."""
     for position in range(trees.indptr[tree + 1] - trees.indptr[tree]):
         positions[place[trees.arcs[trees.indptr[tree] + position]]] = position
 
 
 @in_place
 def clear_positions(place, trees, tree, positions):
-    """Forget the tree."""
+    """Clear the positions of a tree."""
     for position in range(trees.indptr[tree], trees.indptr[tree + 1]):
         positions[place[trees.arcs[position]]] = -1
 
 
 @in_place
 def may_share(signatures, a, b):
-    """Return whether the signatures of two arcs have an equal byte: a zero in their exclusive or.
+    """Return whether the signatures of two arcs have an equal byte: a zero byte in their exclusive or.
 
-    The lower bits of a byte that is not zero carry into the highest, or it is set already.
+    In a byte that is not zero, the lower bits carry into the highest bit, or it is set already.
     """
     found = np.uint64(0)
     for word in range(signatures.shape[1]):
@@ -182,7 +183,7 @@ def count_shared(arcs, a, b):
 
 @in_place
 def count_between(arcs, a, b):
-    """Return how many tags stand between the ends of both arcs."""
+    """Return the number of tags that both arcs have between their ends."""
     at_a, at_b = arcs.indptr[a], arcs.indptr[b]
     n_common = 0
     while at_a < arcs.indptr[a + 1] and at_b < arcs.indptr[b + 1]:
@@ -195,7 +196,7 @@ def count_between(arcs, a, b):
 
 @in_place
 def sum_fragments(place, trees, tree_a, tree_b, scratch):
-    """Return the number of common fragments of two trees, by the recursion above; infinite if too large."""
+    """Return the number of common fragments of two trees by the recursion above; infinity if too large."""
     first_a, first_b = trees.indptr[tree_a], trees.indptr[tree_b]
     n_a = trees.indptr[tree_a + 1] - first_a
     clear_tables(scratch, n_a, trees.indptr[tree_b + 1] - first_b, 0.0)
@@ -217,7 +218,7 @@ def sum_fragments(place, trees, tree_a, tree_b, scratch):
 
 @in_place
 def sum_fragment_logs(place, trees, tree_a, tree_b, scratch):
-    """Return the logarithm of the number of common fragments of two trees, from logarithms throughout."""
+    """Return the log of the number of common fragments of two trees, computed in log space."""
     first_a, first_b = trees.indptr[tree_a], trees.indptr[tree_b]
     n_a = trees.indptr[tree_a + 1] - first_a
     clear_tables(scratch, n_a, trees.indptr[tree_b + 1] - first_b, -math.inf)
@@ -240,7 +241,7 @@ def sum_fragment_logs(place, trees, tree_a, tree_b, scratch):
 
 @in_place
 def clear_tables(scratch, n_a, n_b, value):
-    """Fill the tables, and their margins, where those look who have no sibling or nothing above them."""
+    """Fill the tables and their margins, which stand for missing siblings and parents."""
     for i in range(n_a + 1):
         for j in range(n_b + 1):
             scratch.below[i, j] = value
@@ -249,7 +250,7 @@ def clear_tables(scratch, n_a, n_b, value):
 
 @in_place
 def evaluate_logs(arcs, trees, pairs, decay, scratch, logs):
-    """Fill the logarithm of the kernel's value for each pair of trees; no value is too large for it."""
+    """Fill the log of the kernel value of each pair of trees, which cannot overflow."""
     for number in range(pairs.shape[0]):
         tree_a, tree_b = pairs[number]
         arcs_a = trees.arcs[trees.indptr[tree_a] : trees.indptr[tree_a + 1]]
@@ -262,6 +263,6 @@ def evaluate_logs(arcs, trees, pairs, decay, scratch, logs):
 
 @in_place
 def add_logs(a, b):
-    """Return the logarithm of the sum of two numbers whose logarithms are given."""
+    """Return the log of the sum of two numbers whose logs are given."""
     larger, smaller = max(a, b), min(a, b)
     return larger if smaller == -math.inf else larger + math.log1p(math.exp(smaller - larger))

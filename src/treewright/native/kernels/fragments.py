@@ -1,12 +1,12 @@
-"""Fragments of trees: the heaviest subset trees of a forest, and those of a given set that a tree has.
+"""Subset-tree fragments: the heaviest of a forest, and those of a given set that a tree contains.
 
-A fragment is grown from the production at its root, one production at a time. Its nodes are counted from the
-root, parents before children and children from right to left, which is post-order in reverse, and nodes are
-expanded in that order only, so that each fragment has one way to grow. The places where it can still grow
-are its columns.
+A fragment grows from the production at its root, one production at a time. Its nodes are numbered from the
+root, parents before children and children from right to left, which is post-order in reverse. Nodes are
+expanded only in that order, so each fragment grows in exactly one way. The nodes where it can still grow are
+its columns.
 
-A node is the root of a fragment once or not at all. So what all roots of a fragment weigh bounds what those
-of a larger one do, and a search that leaves out what cannot be heavy enough misses nothing.
+A node is the root of a fragment at most once. So the total weight of a fragment's roots bounds that of any
+larger fragment, and a search that skips fragments below the bound misses nothing.
 """
 
 from typing import NamedTuple
@@ -18,11 +18,11 @@ from treewright.native.hashing import mix
 from treewright.native.kernels.dags import SEED
 
 LEAF, WORD = -1, -2
-"""Instead of a production: of a leaf whose symbol others have that are none, and of any other leaf."""
+"""Values instead of a production: a leaf whose symbol also labels inner nodes, and any other leaf."""
 
 
 class Records(NamedTuple):
-    """Fragments: `parents` with the production `kinds` at the node `positions`; a parent -1 is nothing."""
+    """Fragments: `parents` with the production `kinds` at the node `positions`; parent -1 is empty."""
 
     parents: np.ndarray
     positions: np.ndarray
@@ -31,7 +31,7 @@ class Records(NamedTuple):
 
 
 class FragmentLimits(NamedTuple):
-    """How many fragments are wanted, their productions at the most, and how many may be looked at."""
+    """Number of fragments to return, maximum number of productions, and maximum number of visits."""
 
     n_best: int
     max_size: int
@@ -39,7 +39,7 @@ class FragmentLimits(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """What each subtree weighs, and how often it counts; the latter may be empty."""
+    """The weight of each subtree, and its count; the counts may be empty."""
 
     weights: np.ndarray
     counts: np.ndarray
@@ -48,8 +48,8 @@ class Measures(NamedTuple):
 class Frame(NamedTuple):
     """A fragment that may grow.
 
-    Its data begin in an arena with the positions of its columns; rows follow, one for each subtree that it is
-    in at the root: that subtree, and the one in each column. From `ceiling` on, the arena is free.
+    Its data in the arena start with the positions of its columns. Rows follow, one for each subtree that has
+    it at the root: that subtree, and the subtree in each column. The arena is free from `ceiling` on.
     """
 
     begin: int
@@ -61,7 +61,7 @@ class Frame(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """By production: what weighs more than 0 and less, counts, how many rows there are, and where they go."""
+    """By production: positive and negative weights, counts, number of rows, and where the rows go."""
 
     positive: np.ndarray
     negative: np.ndarray
@@ -72,11 +72,11 @@ class Sums(NamedTuple):
 
 
 class FragmentTrie(NamedTuple):
-    """Fragments as paths of productions at positions, from the node 0, which is none.
+    """Fragments as paths of productions at positions, from the empty node 0.
 
-    Node n stands for the feature `features[n]`, -1 for none. A slot of the table has a node and how it is
-    reached: from which node, by which production, at which position; -1 where it is free. `masks[n]` has a
-    bit for each way on from node n, so that most ways that there are not need not be looked up.
+    Node n stands for the feature `features[n]`, -1 for none. A slot of the table has a node and its edge: the
+    parent node, the production and the position; -1 if it is free. `masks[n]` has a bit for each edge of node
+    n, so that most missing edges need no lookup.
     """
 
     table: np.ndarray
@@ -85,8 +85,8 @@ class FragmentTrie(NamedTuple):
 
 
 @compiled
-def _widen(array, size):
-    """Return an array with room for `size` values at least."""
+def widen(array, size):
+    """Return an array with space for at least `size` values."""
     if size <= array.size:
         return array
     wider = np.empty(max(size, 2 * array.size), dtype=array.dtype)
@@ -96,17 +96,17 @@ def _widen(array, size):
 
 @compiled
 def _widen_frames(frames, bounds, size):
-    """Return frames and their bounds with room for `size` at least."""
+    """Return frames and their bounds with space for at least `size`."""
     if size <= len(frames):
         return frames, bounds
     wider = np.empty((2 * len(frames), frames.shape[1]), dtype=np.int64)
     wider[: len(frames)] = frames
-    return wider, _widen(bounds, 2 * len(frames))
+    return wider, widen(bounds, 2 * len(frames))
 
 
 @in_place
 def _lift(heap, values, place):
-    """Move an entry up a heap whose first has the smallest absolute value."""
+    """Sift an entry up in a heap whose first entry has the smallest absolute value."""
     entry = heap[place]
     while place > 0:
         above = (place - 1) // 2
@@ -119,7 +119,7 @@ def _lift(heap, values, place):
 
 @in_place
 def _sink(heap, values):
-    """Move the first entry of a full heap down."""
+    """Sift the first entry of a full heap down."""
     entry, place = heap[0], 0
     while 2 * place + 1 < heap.size:
         below = 2 * place + 1
@@ -134,7 +134,7 @@ def _sink(heap, values):
 
 @in_place
 def _sum_column(frame, arena, column, kinds, measures, sums):
-    """Sum what the roots of a fragment weigh by the production in a column; return how many there are."""
+    """Sum the weights of a fragment's roots by the production in a column; return how many there are."""
     n_touched, stride = 0, frame.width + 1
     begin = frame.begin + frame.width
     for at in range(begin, begin + frame.n_rows * stride, stride):
@@ -157,7 +157,7 @@ def _sum_column(frame, arena, column, kinds, measures, sums):
 
 @in_place
 def _count_open(subtrees, kinds, subtree):
-    """Return how many children of a subtree have columns."""
+    """Return the number of children of a subtree that are columns."""
     n_open = 0
     for place in range(subtrees.indptr[subtree] + 1, subtrees.indptr[subtree + 1]):
         n_open += kinds[subtrees.values[place]] != WORD
@@ -166,7 +166,7 @@ def _count_open(subtrees, kinds, subtree):
 
 @in_place
 def _write_positions(subtrees, kinds, arena, frame, column, subtree, target):
-    """Write the positions of the columns of a fragment that has grown in a column."""
+    """Write the positions of the columns of a fragment after growth in a column."""
     position = arena[frame.begin + column]
     for place in range(subtrees.indptr[subtree + 1] - 1, subtrees.indptr[subtree], -1):
         position += 1
@@ -181,7 +181,7 @@ def _write_positions(subtrees, kinds, arena, frame, column, subtree, target):
 
 @in_place
 def _write_rows(subtrees, kinds, arena, frame, column, places):
-    """Write the rows of all fragments that grow in a column: the root, new columns, and those after it."""
+    """Write the rows of all fragments that grow in a column: the root, new columns, and later columns."""
     stride = frame.width + 1
     begin = frame.begin + frame.width
     for source in range(begin, begin + frame.n_rows * stride, stride):
@@ -205,7 +205,7 @@ def _write_rows(subtrees, kinds, arena, frame, column, places):
 
 @compiled
 def _start(kinds, measures):
-    """Return the fragment of no production: it has one column, and each subtree that matters as a root."""
+    """Return the empty fragment, with one column and each relevant subtree as a root."""
     arena = np.empty(4 * kinds.size + 1024, dtype=np.int32)
     arena[0] = 0
     n_roots = 0
@@ -228,14 +228,14 @@ def _make_sums(n_kinds):
 
 
 @compiled
-def _record(records, n, parent, position, kind, value):
-    """Write a fragment behind `n` others; return all."""
+def add_record(records, n, parent, position, kind, value):
+    """Append a fragment to `n` others; return all."""
     if n == records.values.size:
         records = Records(
-            _widen(records.parents, n + 1),
-            _widen(records.positions, n + 1),
-            _widen(records.kinds, n + 1),
-            _widen(records.values, n + 1),
+            widen(records.parents, n + 1),
+            widen(records.positions, n + 1),
+            widen(records.kinds, n + 1),
+            widen(records.values, n + 1),
         )
     records.parents[n] = parent
     records.positions[n] = position
@@ -245,8 +245,8 @@ def _record(records, n, parent, position, kind, value):
 
 
 @in_place
-def _offer(heap, n_heap, values, record):
-    """Put a record into a heap, instead of the smallest if it is full; return how many it has."""
+def offer(heap, n_heap, values, record):
+    """Push a record onto a heap, replacing the smallest if it is full; return the size."""
     if n_heap < heap.size:
         heap[n_heap] = record
         _lift(heap, values, n_heap)
@@ -258,7 +258,7 @@ def _offer(heap, n_heap, values, record):
 
 @compiled
 def _sort_frames(frames, bounds, begin, end, ceiling):
-    """Sort the last frames, so that the most promising is the last; all write above the same ceiling."""
+    """Sort the last frames so that the most promising is last; all write above the same ceiling."""
     order = np.argsort(bounds[begin:end], kind="mergesort")
     bounds[begin:end] = bounds[begin:end][order]
     frames[begin:end] = frames[begin:end][order]
@@ -269,8 +269,8 @@ def _sort_frames(frames, bounds, begin, end, ceiling):
 def mine_fragments(subtrees, kinds, examples, measures, decay, limits):
     """Find the fragments of the largest absolute values.
 
-    A fragment's value is `decay` to the power of its productions, times the sum of the weights of the
-    subtrees that it is in at the root, times that of their counts, unless there are none.
+    The value of a fragment is `decay` to the power of its number of productions, times the sum of the weights
+    of the subtrees that have it at the root, times the sum of their counts, if there are any.
 
     Parameters
     ----------
@@ -323,16 +323,16 @@ def mine_fragments(subtrees, kinds, examples, measures, decay, limits):
                 sums.n_rows[kind] = 0
                 sums.places[kind] = -1
                 if is_best or may_grow:
-                    records = _record(records, n_records, record, arena[begin + column], kind, value)
+                    records = add_record(records, n_records, record, arena[begin + column], kind, value)
                     n_records += 1
                 if is_best:
-                    n_heap = _offer(heap, n_heap, records.values, n_records - 1)
+                    n_heap = offer(heap, n_heap, records.values, n_records - 1)
                 if may_grow:
                     frames, bounds = _widen_frames(frames, bounds, n_frames + 1)
                     frames[n_frames] = Frame(top, n_grown, new_width, n_records - 1, size + 1, 0)
                     bounds[n_frames] = bound
                     n_frames += 1
-                    arena = _widen(arena, top + new_width + n_grown * (new_width + 1))
+                    arena = widen(arena, top + new_width + n_grown * (new_width + 1))
                     _write_positions(subtrees, kinds, arena, frame, column, examples[kind], top)
                     sums.places[kind] = top + new_width
                     top += new_width + n_grown * (new_width + 1)
@@ -344,13 +344,13 @@ def mine_fragments(subtrees, kinds, examples, measures, decay, limits):
 
 @inlined
 def _find_bit(position, kind):
-    """Return the bit of a mask for a way on."""
+    """Return the bit of a mask for an edge."""
     return np.uint64(1) << np.uint64((31 * position + kind) & 63)
 
 
 @in_place
 def _find_slot(table, source, position, kind):
-    """Return the slot of the table in which a node is, or would be."""
+    """Return the slot of the table that has a node, or the empty slot for it."""
     key = mix(mix(mix(SEED, source), position), kind)
     slot = np.int64(key >> np.uint64(32)) & (len(table) - 1)
     while table[slot, 0] >= 0:
@@ -362,10 +362,10 @@ def _find_slot(table, source, position, kind):
 
 @in_place
 def insert_fragments(subtrees, kinds, roots, numbers, trie, stack):
-    """Put fragments, which are the whole subtrees `roots`, into an empty trie, as features `numbers`.
+    """Insert fragments, which are the whole subtrees `roots`, into an empty trie as features `numbers`.
 
-    A leaf of a fragment is a node that is not expanded. Masks are 0 at first, all else -1; `stack` has room
-    for the nodes of a fragment. Returns how many nodes the trie has.
+    A leaf of a fragment is a node that is not expanded. Masks are 0 at first, everything else is -1; `stack`
+    has space for the nodes of a fragment. Returns the number of nodes of the trie.
     """
     n = 1
     for fragment in range(roots.size):
@@ -393,7 +393,7 @@ def insert_fragments(subtrees, kinds, roots, numbers, trie, stack):
 
 @in_place
 def _push(subtrees, kinds, current, column, width, arena, top):
-    """Write the columns that follow when `column` of `current` is expanded; return where they end."""
+    """Write the columns that result from expanding `column` of `current`; return where they end."""
     subtree, position = current[2 * column], current[2 * column + 1]
     for place in range(subtrees.indptr[subtree + 1] - 1, subtrees.indptr[subtree], -1):
         position += 1
@@ -413,12 +413,13 @@ def _push(subtrees, kinds, current, column, width, arena, top):
 def match_fragments(subtrees, kinds, trie):
     """Find the fragments that each subtree has at its root.
 
-    `kinds` are productions as the trie knows them, and negative for leaves and for others. Returns where the
-    features of each subtree begin, and the features.
+    `kinds` are productions as numbered by the trie, negative for leaves and unknown ones. Returns the start
+    of the features of each subtree, and the features.
     """
     indptr = np.zeros(kinds.size + 1, dtype=np.int64)
     found = np.empty(4 * kinds.size + 16, dtype=np.int32)
-    # On the arena, a frame is its columns, each a subtree and a position, its node, and how many columns.
+    # In the arena, a frame is its columns (a subtree and a position each), its node, and the number of
+    # columns.
     arena, current = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
     n_found = 0
     for root in range(kinds.size):
@@ -430,7 +431,7 @@ def match_fragments(subtrees, kinds, trie):
             node, width = arena[top - 2], arena[top - 1]
             top -= 2 + 2 * width
             if 2 * width > current.size:
-                current = _widen(current, 2 * width)
+                current = widen(current, 2 * width)
             for place in range(2 * width):
                 current[place] = arena[top + place]
             for column in range(width):
@@ -442,13 +443,13 @@ def match_fragments(subtrees, kinds, trie):
                     continue
                 if trie.features[after] >= 0:
                     if n_found == found.size:
-                        found = _widen(found, n_found + 1)
+                        found = widen(found, n_found + 1)
                     found[n_found] = trie.features[after]
                     n_found += 1
                 if trie.masks[after] != 0:
                     n_children = subtrees.indptr[subtree + 1] - subtrees.indptr[subtree] - 1
                     if top + 2 * (n_children + width) + 2 > arena.size:
-                        arena = _widen(arena, top + 2 * (n_children + width) + 2)
+                        arena = widen(arena, top + 2 * (n_children + width) + 2)
                     end = _push(subtrees, kinds, current, column, width, arena, top)
                     arena[end] = after
                     arena[end + 1] = (end - top) // 2

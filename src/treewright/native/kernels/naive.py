@@ -1,6 +1,6 @@
-"""Kernels of pairs of trees by plain loops, as Moschitti (2006) compares his algorithm with.
+"""Kernels of pairs of trees by plain loops, the baseline of Moschitti (2006).
 
-Nothing is shared between pairs: these are what faster ways are measured against.
+Nothing is shared between pairs; faster algorithms are measured against these.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class Runs(NamedTuple):
 
 
 class SequenceScratch(NamedTuple):
-    """Room for the children of two nodes, and for three tables of their pairs, a row and column larger."""
+    """Space for the children of two nodes, and for three tables of their pairs, a row and column larger."""
 
     left: np.ndarray
     right: np.ndarray
@@ -41,7 +41,7 @@ class SequenceScratch(NamedTuple):
 
 @in_place
 def _multiply(trees, one, other, values, begin_one, begin_other, width):
-    """Return the product, over the children of two nodes of one production, of one plus their values."""
+    """Return the product over the children of two nodes of one production of one plus their values."""
     product = 1.0
     child, other_child = one - 1, other - 1
     while child > one - trees.sizes[one]:
@@ -53,9 +53,9 @@ def _multiply(trees, one, other, values, begin_one, begin_other, width):
 
 @in_place
 def evaluate_all_nodes(trees, pairs, decay, values, out):
-    """Evaluate subset trees of pairs of trees, visiting all pairs of their nodes.
+    """Evaluate subset trees of pairs of trees by visiting all pairs of nodes.
 
-    `values` has room for all of them.
+    `values` has space for all pairs.
     """
     for pair in range(len(pairs)):
         begin_one, end_one = trees.indptr[pairs[pair, 0]], trees.indptr[pairs[pair, 0] + 1]
@@ -74,7 +74,7 @@ def evaluate_all_nodes(trees, pairs, decay, values, out):
 
 @in_place
 def _find_runs(trees, one, other, runs):
-    """Merge the nodes of two trees, by kind, and note which of the other each node of the one meets."""
+    """Merge the nodes of two trees by kind, and store which nodes of the other tree each node matches."""
     at, end = trees.indptr[one], trees.indptr[one + 1]
     other_at, other_end = trees.indptr[other], trees.indptr[other + 1]
     while at < end:
@@ -95,7 +95,7 @@ def _find_runs(trees, one, other, runs):
 def evaluate_sorted_nodes(trees, pairs, decay, values, runs, out):
     """Evaluate subset trees of pairs of trees, visiting pairs of nodes of one production (section 3.2).
 
-    `values` has room for all pairs of nodes, zeros at first and at last.
+    `values` has space for all pairs of nodes; it is zero before and after.
     """
     for pair in range(len(pairs)):
         begin_one, end_one = trees.indptr[pairs[pair, 0]], trees.indptr[pairs[pair, 0] + 1]
@@ -117,7 +117,7 @@ def evaluate_sorted_nodes(trees, pairs, decay, values, runs, out):
 
 @in_place
 def _list_children(trees, node, children):
-    """Fill `children` from the last to the first; return how many there are."""
+    """Fill `children` from the last to the first; return their number."""
     n_children = 0
     child = node - 1
     while child > node - trees.sizes[node]:
@@ -129,7 +129,7 @@ def _list_children(trees, node, children):
 
 @in_place
 def _add_subsequences(sequences, n_left, n_right, decay):
-    """Return what all common subsequences of children weigh, one length after the other (equation 4).
+    """Return the weight of all common subsequences of children, one length after the other (equation 4).
 
     The first table has the values of pairs of children, from row and column 1 on, and the second the same.
     """
@@ -152,9 +152,9 @@ def _add_subsequences(sequences, n_left, n_right, decay):
 
 @in_place
 def evaluate_partial_trees(trees, pairs, decay, depth_decay, values, sequences, out):
-    """Evaluate partial trees of pairs of trees, visiting all pairs of their nodes.
+    """Evaluate partial trees of pairs of trees by visiting all pairs of nodes.
 
-    `values` has room for all of them.
+    `values` has space for all pairs.
     """
     for pair in range(len(pairs)):
         begin_one, end_one = trees.indptr[pairs[pair, 0]], trees.indptr[pairs[pair, 0] + 1]

@@ -1,4 +1,4 @@
-"""How many columns sparse binary rows have in common."""
+"""Numbers of columns that sparse binary rows have in common."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import numpy as np
 from treewright.native.compiling import in_place
 
 WIDTH = 16
-"""Rows that are compared with another row at once."""
+"""Number of rows that are compared with another row at once."""
 
 
 class BinaryRows(NamedTuple):
@@ -19,7 +19,7 @@ class BinaryRows(NamedTuple):
 
 @in_place
 def count_overlaps(rows, rows_a, rows_b, slots, members, counts):
-    """Fill the number of common columns of each two rows.
+    """Fill the number of common columns of each pair of rows.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def fill_members(rows, group, slots, members):
 
 @in_place
 def clear_slots(rows, group, slots):
-    """Take the slots from the columns of a group of rows."""
+    """Remove the slots of the columns of a group of rows."""
     for row in group:
         for position in range(rows.indptr[row], rows.indptr[row + 1]):
             slots[rows.columns[position]] = 0

@@ -1,9 +1,9 @@
 """Partial trees (Moschitti 2006, equations 3 and 4): one tree against all of a forest, and pairs of trees.
 
-Two nodes with the same symbol have `leaf` in common, and more where children have the same symbol: the sum
-over all pairs of subsequences of their children is taken in one pass over the pairs of children with the same
-symbol, whatever the length of the subsequences. Against a forest, symbols are counted first; only pairs of
-subtrees of which a child has the same symbol are visited after that.
+Two nodes with the same symbol have `leaf` in common, and more if children have the same symbol: the sum over
+all pairs of subsequences of their children is computed in one pass over the pairs of children with the same
+symbol, for subsequences of any length. Against a forest, symbols are counted first; then only pairs of
+subtrees with a child of the same symbol are visited.
 """
 
 from typing import NamedTuple
@@ -20,11 +20,11 @@ MISSING = -(1 << 62)
 
 
 class PartialRows(NamedTuple):
-    """Trees, as bags of distinct subtrees, in terms of the forest that they are compared with.
+    """Trees as bags of distinct subtrees, in the numbering of the forest that they are compared with.
 
-    `symbols` are those of subtrees, -1 where the forest does not have them. `productions` are numbers of the
-    trees' own, -1 for leaves, with the symbols of children from `production_indptr` + 1; `pairs` are those of
-    the parent's and the child's symbol, -1 where the forest does not have them.
+    `symbols` are those of subtrees, -1 for symbols that the forest lacks. `productions` are numbered within
+    these trees, -1 for leaves, with the symbols of children from `production_indptr` + 1; `pairs` are pairs
+    of a parent's and a child's symbol, -1 for pairs that the forest lacks.
     """
 
     indptr: np.ndarray
@@ -40,12 +40,12 @@ class PartialRows(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Blocks of places of a listing that have the same production, by chunk and symbol.
+    """Blocks of positions of a listing with the same production, by chunk and symbol.
 
-    Symbol s of chunk c has the blocks from `indptr[c, s]`; `places` are those at which blocks begin.
-    `child_symbols` and `child_places` are those in the slots of the listing; the place of a leaf is the one
-    after the last of its symbol. The blocks with a child of pair p in chunk c are from `pair_indptr[c, p]`,
-    those with the latest last tree first.
+    Symbol s of chunk c has the blocks from `indptr[c, s]`; `places` are their starts. `child_symbols` and
+    `child_places` are those in the slots of the listing; the position of a leaf is the one after the last of
+    its symbol. The blocks with a child of pair p in chunk c start at `pair_indptr[c, p]`, those with the
+    latest last tree first.
     """
 
     indptr: np.ndarray
@@ -59,8 +59,8 @@ class Blocks(NamedTuple):
 class ChildMatches(NamedTuple):
     """Pairs of children with the same symbol.
 
-    Their places among children, the decay of the gaps between two pairs, what each pair has in common, and
-    the sum over all subsequences that end with it; `offsets` tells where values of children are.
+    Their positions among the children, the decay of the gaps between two pairs, the value of each pair, and
+    the sum over all subsequences that end with it; `offsets` has the positions of the values of children.
     """
 
     mine: np.ndarray
@@ -72,7 +72,7 @@ class ChildMatches(NamedTuple):
 
 
 class PartialScratch(NamedTuple):
-    """Room for one row: as for subset trees, sums by place, blocks seen, and stretches of values."""
+    """Scratch for one row: as for subset trees, plus sums by position, blocks seen, and ranges of values."""
 
     values: np.ndarray
     offsets: np.ndarray
@@ -84,9 +84,9 @@ class PartialScratch(NamedTuple):
 
 
 class Decays(NamedTuple):
-    """The decay of gaps, the depth decay, what a leaf weighs, and the longest subsequence, 0 for all.
+    """The decay of gaps, the depth decay, the weight of a leaf, and the longest subsequence (0: any).
 
-    With `is_log` these three, and all values, are logarithms. `powers` are those of the decay of gaps.
+    With `is_log`, these three and all values are logarithms. `powers` are those of the decay of gaps.
     """
 
     gap: float
@@ -99,7 +99,7 @@ class Decays(NamedTuple):
 
 @inlined
 def _match(mine, begin, n_mine, others, slot, n_others, matches):
-    """List the pairs of children with the same symbol; return how many there are, or one too many."""
+    """List the pairs of children with the same symbol; return their number, or one more than fit."""
     n = 0
     for one in range(n_mine):
         symbol = mine[begin + one]
@@ -115,7 +115,7 @@ def _match(mine, begin, n_mine, others, slot, n_others, matches):
 
 @inlined
 def weigh_gaps(matches, n, powers):
-    """Set what the gaps between two pairs weigh: nothing, where one is not after the other in both."""
+    """Set the weight of the gaps between two pairs: zero if one is not after the other in both trees."""
     for later in range(1, n):
         for earlier in range(later):
             gap = matches.mine[later] - matches.mine[earlier] - 1
@@ -199,7 +199,7 @@ def _sum_block_grid(rows, subtree, blocks, slot, n_others, decays, scratch):
 
 @inlined
 def _visit_block(rows, at, listing, blocks, block, lowest, decays, scratch):
-    """Evaluate a subtree of a bag with all of a block, and sum up what they share below themselves."""
+    """Evaluate a subtree of a bag with all subtrees of a block, and sum what they share below the root."""
     matches = scratch.matches
     subtree, count = rows.bag_ids[at], rows.bag_counts[at]
     own = scratch.offsets[subtree]
@@ -235,9 +235,9 @@ def _visit_block(rows, at, listing, blocks, block, lowest, decays, scratch):
 
 @in_place
 def add_partial_trees(rows, numbers, listing, blocks, decays, is_half, scratch, out):
-    """Add to each row of `out` what partial trees of more than one node weigh.
+    """Add to each row of `out` the weight of partial trees of more than one node.
 
-    `numbers` are the trees of the rows. With `is_half`, rows begin at their own tree.
+    `numbers` are the trees of the rows. With `is_half`, rows start at their own tree.
     """
     tick = 0
     for number in range(numbers.size):
@@ -284,5 +284,5 @@ def add_partial_trees(rows, numbers, listing, blocks, decays, is_half, scratch, 
                     if amount != 0:
                         scratch.sums[place] = 0.0
                         spread(listing, place, amount, lowest, line)
-    # Ticks of one call must not be taken for those of the next.
+    # Ticks of one call must not be mistaken for those of the next.
     scratch.stamps[:] = 0

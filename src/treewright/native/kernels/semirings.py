@@ -1,4 +1,4 @@
-"""Sums and products of numbers that are kept as they are or, where they are too large, as logarithms."""
+"""Sums and products of numbers, stored as they are or, to avoid overflow, as logarithms."""
 
 import math
 
@@ -7,13 +7,13 @@ from treewright.native.compiling import inlined
 
 @inlined
 def times(one, other, is_log):
-    """Multiply."""
+    """Return the product."""
     return one + other if is_log else one * other
 
 
 @inlined
 def plus(one, other, is_log):
-    """Add."""
+    """Return the sum."""
     if not is_log:
         return one + other
     high, low = max(one, other), min(one, other)
@@ -24,11 +24,11 @@ def plus(one, other, is_log):
 
 @inlined
 def zero(is_log):
-    """Return nothing."""
+    """Return zero."""
     return -math.inf if is_log else 0.0
 
 
 @inlined
 def one_plus(value, is_log):
-    """Add 1."""
+    """Return one plus the number."""
     return plus(0.0, value, True) if is_log else 1.0 + value

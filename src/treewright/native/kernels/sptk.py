@@ -1,8 +1,8 @@
 """Partial trees of pairs of trees, with symbols that are equal or, smoothed, similar (Croce et al. 2011).
 
-Two nodes have in common what partial trees have, times the similarity of their symbols, which is 1 for equal
-ones. Symbols are in classes; those of different classes have nothing in common. Only subtrees that share the
-classes of a parent and a child have more in common than their symbols.
+The value of two nodes is that of partial trees times the similarity of their symbols, which is 1 for equal
+symbols. Symbols are in classes; symbols of different classes have the similarity 0. Only subtrees that share
+the classes of a parent and a child have more in common than their symbols.
 """
 
 import math
@@ -34,11 +34,12 @@ class Similarity(NamedTuple):
 class SmoothedTrees(NamedTuple):
     """Trees, as bags of distinct subtrees.
 
-    Subtree i has the `children` from `indptr[i]` + 1: the number of each, the class of its symbol, and its
-    height: 0 for leaves, 1 for tags, which are over one leaf and have no pair of classes, their own and the
-    leaf's, in common with any but tags, and 2 for others. The bags have those others. Entry i has the pairs
-    of classes, its own and a child's, `slots` from `first_slot[i]`; `pairs` are the same, in order, with
-    their entries. `tags` are the tags by their pairs of classes.
+    The children of subtree i start at `children[indptr[i] + 1]`: their numbers, the classes of their symbols,
+    and their heights. A leaf has the height 0. A tag, which is above one leaf, has the height 1 if its pair
+    of classes (its own and the leaf's) occurs only in tags. All others have the height 2, and only these are
+    in the bags. The pairs of classes of entry i, its own with each child's, are the `slots` from
+    `first_slot[i]`; `pairs` has the same pairs sorted, with their entries. `tags` has the tags by their pairs
+    of classes.
     """
 
     indptr: np.ndarray
@@ -55,12 +56,13 @@ class SmoothedTrees(NamedTuple):
 
 
 class PairScratch(NamedTuple):
-    """Room for one pair of trees.
+    """Scratch space for one pair of trees.
 
-    `values` are those of one's entries and the other's, above what their symbols have in common: nothing, at
-    first and at last, and `touched` those that are more, as far as there is room. `places` are those of
-    subtrees among the entries of one and of the other; `stamps` tell which have met, and `marks`, two zeros a
-    kind at first, where the other has a symbol's class, and the pairs of classes of tags and of others.
+    `values` are the values of pairs of entries, beyond the similarity of their symbols; they are zero before
+    and after, and `touched` lists the others as far as it has space. `places` are the positions of subtrees
+    among the entries of both trees. `stamps` tell which pairs have been visited. `marks`, two zeros per kind
+    at first, have the positions of symbol classes, and of the pairs of classes of tags and of others, in the
+    other tree.
     """
 
     values: np.ndarray
@@ -76,7 +78,7 @@ class PairScratch(NamedTuple):
 
 @inlined
 def _similarity(similarity, symbol, other, is_log):
-    """Return how similar two symbols of one class are."""
+    """Return the similarity of two symbols of one class."""
     if symbol == other:
         return 0.0 if is_log else 1.0
     return similarity.table[similarity.rows[symbol], similarity.rows[other]]
@@ -91,7 +93,7 @@ def _weigh(weight, count, other_count, is_log):
 
 @inlined
 def _compare_symbols(symbols, one, other, similarity, decays, marks, tick):
-    """Return what the nodes of two trees have in common as if all were leaves."""
+    """Return the value of two trees as if all nodes were leaves."""
     is_log = decays.is_log
     mark(symbols, other, marks, tick)
     total = zero(is_log)
@@ -110,7 +112,7 @@ def _compare_symbols(symbols, one, other, similarity, decays, marks, tick):
 
 @inlined
 def _compare_two_tags(trees, one, other, similarity, decays):
-    """Return what two tags of the same pair of classes have in common below themselves."""
+    """Return the value of two tags with the same pair of classes, below the tags themselves."""
     is_log = decays.is_log
     mine, his = trees.children[trees.indptr[one] + 1, 0], trees.children[trees.indptr[other] + 1, 0]
     alike = _similarity(similarity, trees.symbols[one], trees.symbols[other], is_log)
@@ -120,7 +122,7 @@ def _compare_two_tags(trees, one, other, similarity, decays):
 
 @inlined
 def _compare_tags(trees, one, other, similarity, decays, marks, tick):
-    """Return what the tags of two trees have in common below themselves."""
+    """Return the value of the tags of two trees, below the tags themselves."""
     tags, is_log = trees.tags, decays.is_log
     mark(tags, other, marks, tick)
     total = zero(is_log)
@@ -139,14 +141,14 @@ def _compare_tags(trees, one, other, similarity, decays, marks, tick):
 
 @inlined
 def _number_entries(trees, tree, places, side):
-    """Note the place of each subtree among the entries of a tree."""
+    """Store the position of each subtree among the entries of a tree."""
     for entry in range(trees.bag_indptr[tree], trees.bag_indptr[tree + 1]):
         places[trees.bag_ids[entry], side] = entry - trees.bag_indptr[tree]
 
 
 @inlined
 def _compare_children(trees, mine, his, similarity, decays, width, scratch):
-    """Return what two children of the same class, in these slots, have in common."""
+    """Return the value of two children of the same class, in these slots."""
     one, other, is_log = trees.children[mine, 0], trees.children[his, 0], decays.is_log
     alike = _similarity(similarity, trees.symbols[one], trees.symbols[other], is_log)
     value = times(decays.leaf, alike, is_log)
@@ -163,7 +165,7 @@ def _compare_children(trees, mine, his, similarity, decays, width, scratch):
 
 @inlined
 def _sum_pairs(trees, one, other, similarity, decays, width, scratch):
-    """Sum over all pairs of subsequences of the children of two subtrees, or tell that there are too many."""
+    """Sum over all pairs of subsequences of the children of two subtrees; report if there are too many."""
     matches = scratch.matches
     his_first, his_end = trees.indptr[other] + 1, trees.indptr[other + 1]
     n = 0
@@ -206,7 +208,7 @@ def _sum_grid(trees, one, other, similarity, decays, width, scratch):
 
 @inlined
 def _sum_below(trees, one, other, similarity, decays, width, scratch):
-    """Return what two subtrees have in common below themselves."""
+    """Return the value of two subtrees below their roots."""
     is_log = decays.is_log
     below, is_done = 0.0, False
     if not is_log and decays.longest == 0:
@@ -219,7 +221,7 @@ def _sum_below(trees, one, other, similarity, decays, width, scratch):
 
 @in_place
 def evaluate_partial_trees(trees, pairs, similarity, decays, scratch, out):
-    """Evaluate pairs of trees of one forest, or, if the decays are logarithms, theirs."""
+    """Evaluate pairs of trees of one forest; as logarithms if the decays are logarithms."""
     is_log = decays.is_log
     n_visits, latest = 0, -1
     for pair in range(len(pairs)):

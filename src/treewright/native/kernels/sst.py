@@ -1,8 +1,8 @@
 """Subset trees (Moschitti 2006, sections 2 and 3): one tree against all of a forest, and pairs of trees.
 
-Two subtrees of the same production share that production, which weighs `decay`, and more where children have
-the same production too. Against a forest, productions are counted first; only pairs of subtrees of which a
-child has the same production are visited after that.
+Two subtrees of the same production share that production, which weighs `decay`, and more if children have the
+same production too. Against a forest, productions are counted first; then only pairs of subtrees with a child
+of the same production are visited.
 """
 
 import math
@@ -16,10 +16,10 @@ from treewright.native.kernels.semirings import one_plus, plus, times, zero
 
 
 class SubsetRows(NamedTuple):
-    """Trees, as bags of distinct subtrees, in terms of the forest that they are compared with.
+    """Trees as bags of distinct subtrees, in the numbering of the forest that they are compared with.
 
-    `kinds` are the productions of subtrees, -1 for leaves and for those that the forest does not have, and
-    `edges`, aligned with `values`, what children are to their parents.
+    `kinds` are the productions of subtrees, -1 for leaves and for productions that the forest lacks; `edges`,
+    aligned with `values`, are the relations of children to parents.
     """
 
     indptr: np.ndarray
@@ -59,9 +59,9 @@ class Followers(NamedTuple):
 
 
 class SubsetScratch(NamedTuple):
-    """Room for one row: `values`, zeros at first and at last, where those of subtrees are, and a list.
+    """Scratch space for one row: `values`, zero before and after, the positions of subtrees, and a list.
 
-    The list need not have room for all values.
+    The list need not have space for all values.
     """
 
     values: np.ndarray
@@ -72,8 +72,9 @@ class SubsetScratch(NamedTuple):
 class MatchedSubtrees(NamedTuple):
     """The subtrees of one tree that have the same kind as some of another, by the number of the subtree.
 
-    One's subtree, if it has the latest of `ticks`, has the same kind as those of the other from `begin` on;
-    the value of both is at its offset and `where` the other is. `marks` are two zeros a kind, at first.
+    If a subtree of the first tree has the latest of `ticks`, the subtrees of the other tree with the same
+    kind start at `begin`; the value of both is at its offset plus `where` of the other. `marks` are two zeros
+    per kind at first.
     """
 
     ticks: np.ndarray
@@ -86,7 +87,7 @@ class MatchedSubtrees(NamedTuple):
 
 @inlined
 def spread(listing, place, amount, lowest, line):
-    """Add an amount for each occurrence of a subtree to its trees, from the tree `lowest` on."""
+    """Add an amount for each occurrence of a subtree to its trees, from tree `lowest` on."""
     posting = listing.first_posting[place + 1] - 1
     begin = listing.first_posting[place]
     while posting >= begin and listing.trees[posting] >= lowest:
@@ -96,7 +97,7 @@ def spread(listing, place, amount, lowest, line):
 
 @inlined
 def clear(values, n_values, touched, n_touched, nothing):
-    """Make values nothing again: those that were touched or, if there was no room to list these, all."""
+    """Reset values to zero: those listed as touched or, if the list was too short, all."""
     if n_touched > touched.size:
         for at in range(n_values):
             values[at] = nothing
@@ -124,9 +125,9 @@ def _multiply(rows, subtree, slot, listing, place, decay, scratch):
 
 @in_place
 def add_subset_trees(rows, numbers, listing, followers, decay, is_half, scratch, out):
-    """Add to each row of `out` what subset trees of more than one production weigh.
+    """Add to each row of `out` the weight of subset trees of more than one production.
 
-    `numbers` are the trees of the rows. With `is_half`, rows begin at their own tree.
+    `numbers` are the trees of the rows. With `is_half`, rows start at their own tree.
     """
     for number in range(numbers.size):
         row, line = numbers[number], out[number]
@@ -165,7 +166,7 @@ def add_subset_trees(rows, numbers, listing, followers, decay, is_half, scratch,
 
 @inlined
 def _match(trees, one, other, matched, tick):
-    """Find the subtrees of the same kind in two trees; return how many values there will be."""
+    """Find the subtrees of the same kind in two trees; return the number of values needed."""
     mark(trees, other, matched.marks, tick)
     used, n_alike, begin, end = 0, 0, 0, trees.indptr[other + 1]
     latest = -1
@@ -191,7 +192,7 @@ def _match(trees, one, other, matched, tick):
 
 @inlined
 def _evaluate(rows, one, other, values, matched, unit, is_log, tick):
-    """Return what two subtrees of the same production have in common."""
+    """Return the value of two subtrees with the same production."""
     other_slot = rows.indptr[other]
     value = unit
     for slot in range(rows.indptr[one] + 1, rows.indptr[one + 1]):
@@ -209,9 +210,9 @@ def _evaluate(rows, one, other, values, matched, unit, is_log, tick):
 def evaluate_subset_trees(rows, trees, pairs, decay, is_log, values, matched, out):
     """Evaluate pairs of trees of one forest; with `is_log`, as logarithms.
 
-    `rows` and `trees` have all subtrees but those of productions without edges to children, which weigh
-    `decay` wherever they are, and are not counted. Stops before a pair that takes more `values` than there
-    are. Returns how many pairs are done, and how many values the next one takes.
+    `rows` and `trees` have all subtrees except those of productions without edges to children, which always
+    weigh `decay` and are not counted. Stops before a pair that needs more `values` than there are. Returns
+    the number of pairs done, and the number of values that the next one needs.
     """
     unit = math.log(decay) if is_log else decay
     for pair in range(len(pairs)):

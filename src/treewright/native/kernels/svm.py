@@ -1,9 +1,9 @@
-"""The inner loops of a solver for support vector machines, by decomposition (Joachims 1999; Fan et al. 2005).
+"""Inner loops of a decomposition solver for support vector machines (Joachims 1999; Fan et al. 2005).
 
-The dual problem is to find values v that add up to zero, each between its bounds, with the least
-v K v / 2 + linear v. Its gradient is K v + linear; at the optimum there is an intercept b such that the
-gradient is -b where a value is between its bounds, not less at its lower and not more at its upper one.
-A classifier has a value for each example, with the sign of its class; a regressor has two for each.
+The dual problem is to find values v that sum to zero, each within its bounds, with minimal v K v / 2 + linear
+v. Its gradient is K v + linear. At the optimum there is an intercept b such that the gradient is -b for
+values between their bounds, not less at a lower bound, and not more at an upper bound. A classifier has one
+value per example, with the sign of its class; a regressor has two.
 """
 
 from typing import NamedTuple
@@ -13,13 +13,13 @@ import numpy as np
 from treewright.native.compiling import in_place
 
 SMALLEST_CURVATURE = 1e-12
-"""Instead of none, or less than none, between two examples that are alike to the kernel."""
+"""Replaces a curvature that is zero or negative, between two examples that the kernel cannot distinguish."""
 STRIP = 1024
-"""Scores that stay in the processor's cache while kernel rows are added to them."""
+"""Number of scores that stay in the processor's cache while kernel rows are added to them."""
 
 
 class DualProblem(NamedTuple):
-    """Variable i belongs to the example `rows[i]` and stands between `low[i]` and `high[i]`."""
+    """Variable i belongs to example `rows[i]` and lies between `low[i]` and `high[i]`."""
 
     rows: np.ndarray
     linear: np.ndarray
@@ -35,14 +35,14 @@ class Dual(NamedTuple):
 
 
 class Heaps(NamedTuple):
-    """Variables to be added to a working set, those to rise in the first half, those to fall in the other."""
+    """Variables to add to a working set: those to increase in the first half, the others in the second."""
 
     variables: np.ndarray
     keys: np.ndarray
 
 
 class Working(NamedTuple):
-    """Variables that are optimised while others stand still, with all that is to be known of them.
+    """Variables that are optimised while the others are fixed, with everything needed for that.
 
     `diagonal` is the kernel of an example with itself; the other arrays are parts of those of the problem.
     """
@@ -58,9 +58,9 @@ class Working(NamedTuple):
 
 @in_place
 def measure(problem, dual, slots):
-    """Return the largest -gradient of those that can rise and the smallest of those that can fall.
+    """Return the largest -gradient of variables that can increase and the smallest of those that can fall.
 
-    First of all variables, then of those whose example has a slot, from 0.
+    First over all variables, then over those whose example has a slot of 0 or more.
     """
     rise, fall, ready_rise, ready_fall = -np.inf, np.inf, -np.inf, np.inf
     for variable in range(problem.rows.size):
@@ -98,9 +98,9 @@ def find_intercept(problem, dual):
 
 @in_place
 def choose_new(problem, dual, slots, rise, fall, heaps):
-    """Fill the variables that violate most, of those whose example has no slot, and return their number.
+    """Fill the variables that violate most among those whose example has no slot, and return their number.
 
-    Those that can rise have a -gradient above `fall`, those that can fall one below `rise`.
+    Variables that can increase have a -gradient above `fall`; those that can decrease have one below `rise`.
     """
     half = heaps.variables.size // 2
     n_rising, n_falling = 0, 0
@@ -119,7 +119,7 @@ def choose_new(problem, dual, slots, rise, fall, heaps):
 
 @in_place
 def push(heaps, begin, size, key, variable):
-    """Put a variable on a heap that keeps those of the largest keys, the least first; return its size."""
+    """Push a variable onto a heap of the largest keys, smallest first; return its size."""
     keys, variables = heaps.keys[begin:], heaps.variables[begin:]
     if size < heaps.keys.size // 2:
         place = size
@@ -146,9 +146,9 @@ def push(heaps, begin, size, key, variable):
 
 @in_place
 def load_working(problem, dual, slots, rise, fall, kept, working):
-    """Take the variables that violate and whose kernel rows are there; return their number.
+    """Load the violating variables whose kernel rows are available; return their number.
 
-    Values at a bound where they belong, whatever the intercept from `fall` to `rise`, are left out.
+    Values that are at the right bound for every intercept from `fall` to `rise` are left out.
     """
     size = 0
     for variable in range(problem.rows.size):
@@ -170,10 +170,10 @@ def load_working(problem, dual, slots, rise, fall, kept, working):
 
 @in_place
 def optimize(working, size, slots, kept, tolerance, max_steps):
-    """Move values by pairs until no two of them violate by more than the tolerance; return the steps taken.
+    """Optimise pairs of values until no pair violates by more than the tolerance; return the number of steps.
 
-    The pair that is moved is the one that can rise of the largest -gradient, with the one that can fall with
-    which the objective seems to gain most.
+    A pair is the value that can increase with the largest -gradient, and the value that can decrease with the
+    largest expected gain of the objective.
     """
     first = find_rising(working, size)
     for step in range(max_steps):
@@ -191,7 +191,7 @@ def optimize(working, size, slots, kept, tolerance, max_steps):
 
 @in_place
 def find_rising(working, size):
-    """Return which of the values that can rise has the largest -gradient, or -1."""
+    """Return the value that can increase with the largest -gradient, or -1."""
     first, rise = -1, -np.inf
     for place in range(size):
         if working.values[place] < working.high[place] and -working.gradient[place] > rise:
@@ -201,7 +201,7 @@ def find_rising(working, size):
 
 @in_place
 def find_falling(working, size, first, row_first):
-    """Return which value gains most if it falls while another rises, and the largest violation with that."""
+    """Return the value whose decrease gains most while another increases, and the largest violation."""
     rise, own = -working.gradient[first], working.diagonal[first]
     second, largest, best = -1, 0.0, -1.0
     for place in range(size):
@@ -217,7 +217,7 @@ def find_falling(working, size, first, row_first):
 
 @in_place
 def move_pair(working, first, second, row_first):
-    """Raise one value and lower another by as much as is best or their bounds let them; return how much."""
+    """Increase one value and decrease another by the best amount within their bounds; return the amount."""
     values = working.values
     shared = np.float64(row_first[working.rows[second]])
     curvature = max(working.diagonal[first] + working.diagonal[second] - 2 * shared, SMALLEST_CURVATURE)
@@ -231,7 +231,7 @@ def move_pair(working, first, second, row_first):
 
 @in_place
 def update_gradient(working, size, change, row_first, row_second):
-    """Follow a move of two values, and return what `find_rising` does."""
+    """Update the gradient after a change of two values, and return the result of `find_rising`."""
     first, rise = -1, -np.inf
     for place in range(size):
         row = working.rows[place]
@@ -246,9 +246,9 @@ def update_gradient(working, size, change, row_first, row_second):
 
 @in_place
 def store_working(working, size, slots, kept, dual, changed):
-    """Take over the values of a working set, and add what they changed to the scores of all examples.
+    """Store the values of a working set, and add the changes to the scores of all examples.
 
-    `changed` is filled with the examples of values that are others now; returns the number of these.
+    `changed` is filled with the examples of values that have changed; returns their number.
     """
     n_changed = 0
     for place in range(size):

@@ -1,8 +1,9 @@
-"""The inner loops of boosted decision trees under an L1 penalty (Turian & Melamed 2006).
+"""Inner loops of boosted decision trees under an L1 penalty (Turian & Melamed 2006).
 
-The gradient of the loss for a set of examples is the sum of their signed weights, those of the positive less
-those of the negative. A node gains by as much as its gradient is larger than the penalty, and a split by what
-its two sides gain. A tree is flat arrays: node i asks for a feature, or is a leaf where that is -1.
+The gradient of the loss over a set of examples is the sum of their signed weights: the weights of positive
+examples minus those of negative ones. The gain of a node is the excess of its gradient over the penalty, and
+the gain of a split that of its two sides. A tree is stored in flat arrays: node i tests a feature, or is a
+leaf if that is -1.
 """
 
 import math
@@ -13,21 +14,21 @@ import numpy as np
 from treewright.native.compiling import in_place, inlined
 
 MOST_STEPS = 200
-"""Of the search for the value of a leaf, which takes about ten."""
+"""Maximum number of Newton steps for the value of a leaf, which takes about ten."""
 PRECISION = 1e-13
 LARGEST_VALUE = 600.0
-"""Of a leaf; its exponential is still a number."""
+"""Maximum value of a leaf, whose exponential is finite."""
 
 
 class FeatureRows(NamedTuple):
-    """The features of example i, ascending, from `indptr[i]`."""
+    """The features of example i in ascending order, from `indptr[i]`."""
 
     indptr: np.ndarray
     columns: np.ndarray
 
 
 class DecisionTree(NamedTuple):
-    """What each node asks for, where it leads if that is present or absent, and what leaves add."""
+    """The feature of each node, its children if that is present or absent, and the values of leaves."""
 
     features: np.ndarray
     present: np.ndarray
@@ -43,7 +44,7 @@ class DecisionForest(NamedTuple):
 
 
 class SplitLimits(NamedTuple):
-    """The penalty, by how much a split must gain, and by how much that of the root."""
+    """The penalty, the minimum gain of a split, and that of the root's split."""
 
     penalty: float
     least: float
@@ -51,9 +52,9 @@ class SplitLimits(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """For each node that waits, the gradient of each feature, and which features were met.
+    """For each pending node, the gradient of each feature, and the features seen.
 
-    All `sums` are zero between trees. `stamps` tells, for each feature, the last node that met it.
+    All `sums` are zero between trees. `stamps` has, for each feature, the last node that has seen it.
     """
 
     sums: np.ndarray
@@ -63,7 +64,7 @@ class Pool(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """Nodes that wait, the smaller on top: their examples, and the weight of positive and negative ones."""
+    """Pending nodes, the smaller on top: their examples, and the weights of positive and negative ones."""
 
     nodes: np.ndarray
     begins: np.ndarray
@@ -73,7 +74,7 @@ class Frames(NamedTuple):
 
 
 class Order(NamedTuple):
-    """Examples such that those of each node stand together, room to sort them, and masses of two parts."""
+    """Examples ordered so that those of each node are adjacent, sorting space, and masses of two parts."""
 
     examples: np.ndarray
     buffer: np.ndarray
@@ -82,13 +83,13 @@ class Order(NamedTuple):
 
 @inlined
 def gain(gradient, penalty):
-    """Return how much larger a gradient is than the penalty (equation 13)."""
+    """Return the excess of a gradient over the penalty (equation 13)."""
     return max(0.0, abs(gradient) - penalty)
 
 
 @inlined
 def is_final(positive, negative, penalty, tolerance):
-    """Tell whether not even a split that tells positive from negative examples would gain."""
+    """Return whether no split can gain, not even one that separates positive from negative examples."""
     best = gain(positive, penalty) + gain(negative, penalty)
     return best <= gain(positive - negative, penalty) + tolerance
 
@@ -112,7 +113,7 @@ def weigh(confidences, labels, biases, signed):
 
 @in_place
 def add_gradients(rows, signed, sums):
-    """Add the signed weight of each example to all of its features."""
+    """Add the signed weight of each example to all its features."""
     for example in range(signed.size):
         weight = signed[example]
         for place in range(rows.indptr[example], rows.indptr[example + 1]):
@@ -121,10 +122,9 @@ def add_gradients(rows, signed, sums):
 
 @in_place
 def keep_heavy(rows, signed, least, masses, kept):
-    """Copy the features of examples, but for those whose examples weigh no more than `least` together.
+    """Copy the features of examples, without those whose examples weigh at most `least` in total.
 
-    Nothing below the root can gain more by such a feature. `masses` is a zero for each feature, and is so
-    again at the end.
+    Such a feature cannot gain anything below the root. `masses` is zero for each feature before and after.
     """
     for example in range(signed.size):
         weight = abs(signed[example])
@@ -144,7 +144,7 @@ def keep_heavy(rows, signed, least, masses, kept):
 
 @in_place
 def start_tree(rows, signed, pool, frames, order):
-    """Make the root wait, with all examples, and return the largest gradient of it and its parts."""
+    """Make the root pending, with all examples, and return the largest gradient of it and its parts."""
     pool.stamps[:] = 0
     positive, negative = 0.0, 0.0
     for example in range(signed.size):
@@ -166,7 +166,7 @@ def start_tree(rows, signed, pool, frames, order):
 
 @in_place
 def accumulate(rows, signed, examples, frames, slot, pool):
-    """Fill the zeroed sums of a node that waits from its examples."""
+    """Fill the zeroed sums of a pending node from its examples."""
     tick, n_touched = frames.nodes[slot] + 1, 0
     for position in range(frames.begins[slot], frames.ends[slot]):
         example = examples[position]
@@ -183,7 +183,7 @@ def accumulate(rows, signed, examples, frames, slot, pool):
 
 @in_place
 def clear(pool, slot):
-    """Make the sums of a node zero."""
+    """Set the sums of a node to zero."""
     for place in range(pool.n_touched[slot]):
         pool.sums[slot, pool.touched[slot, place]] = 0.0
     pool.n_touched[slot] = 0
@@ -191,7 +191,7 @@ def clear(pool, slot):
 
 @in_place
 def find_split(pool, slot, total, penalty, tolerance):
-    """Return the feature whose split gains most (equation 15), the smallest of equals, or -1 for none."""
+    """Return the feature with the largest gain (equation 15), the smallest if tied, or -1 for none."""
     best, chosen = gain(total, penalty) + tolerance, -1
     for place in range(pool.n_touched[slot]):
         feature = pool.touched[slot, place]
@@ -204,7 +204,7 @@ def find_split(pool, slot, total, penalty, tolerance):
 
 @inlined
 def has_feature(rows, example, feature):
-    """Tell whether an example has a feature."""
+    """Return whether an example has a feature."""
     low, high = rows.indptr[example], rows.indptr[example + 1]
     last = high
     while low < high:
@@ -218,7 +218,7 @@ def has_feature(rows, example, feature):
 
 @in_place
 def divide(rows, signed, feature, order, begin, end):
-    """Put examples with a feature before others, fill the masses of both, return where the others begin."""
+    """Move examples with a feature before the others, fill both masses, return where the others start."""
     order.masses[:] = 0.0
     middle, n_absent = begin, 0
     for position in range(begin, end):
@@ -243,14 +243,14 @@ def divide(rows, signed, feature, order, begin, end):
 
 @in_place
 def set_frame(frames, slot, node, begin, end, masses):
-    """Make a node wait."""
+    """Make a node pending."""
     frames.nodes[slot], frames.begins[slot], frames.ends[slot] = node, begin, end
     frames.positive[slot], frames.negative[slot] = masses[0], masses[1]
 
 
 @in_place
 def subtract_examples(rows, signed, examples, frames, slot, pool):
-    """Take the examples of the node above a slot out of the sums of the slot."""
+    """Subtract the examples of the node above a slot from the sums of the slot."""
     for position in range(frames.begins[slot + 1], frames.ends[slot + 1]):
         example = examples[position]
         weight = signed[example]
@@ -260,7 +260,7 @@ def subtract_examples(rows, signed, examples, frames, slot, pool):
 
 @in_place
 def subtract_sums(pool, slot):
-    """Take the sums of the node above a slot out of those of the slot."""
+    """Subtract the sums of the node above a slot from those of the slot."""
     for place in range(pool.n_touched[slot + 1]):
         feature = pool.touched[slot + 1, place]
         pool.sums[slot, feature] -= pool.sums[slot + 1, feature]
@@ -268,10 +268,10 @@ def subtract_sums(pool, slot):
 
 @in_place
 def build_tree(rows, signed, pool, frames, order, limits, tree):
-    """Split from the root, which waits, until no split gains, and return the number of nodes.
+    """Split from the pending root until no split gains, and return the number of nodes.
 
-    Of the two sides of a split, the larger takes the place and the sums of their parent, less those of the
-    smaller, which goes on top. So no more nodes wait than examples can be halved.
+    The larger side of a split takes the place and the sums of the parent, minus those of the smaller side,
+    which goes on top. So the number of pending nodes is at most logarithmic in the number of examples.
     """
     n_nodes, slot = 1, 0
     while slot >= 0:
@@ -324,8 +324,8 @@ def share_sums(rows, signed, examples, frames, slot, pool, limits):
 def percolate(rows, tree, wanted, marks, leaves):
     """Fill the leaf that each example falls into.
 
-    `wanted` is a zero for each feature, and is so again at the end; `marks` is a zero for each node. A
-    feature that the tree asks for is known by the first node that does.
+    `wanted` is zero for each feature before and after; `marks` is zero for each node. A feature that the tree
+    tests is identified by the first node that tests it.
     """
     for node in range(tree.features.size):
         if tree.features[node] >= 0 and wanted[tree.features[node]] == 0:
@@ -347,7 +347,7 @@ def percolate(rows, tree, wanted, marks, leaves):
 
 @in_place
 def add_scores(rows, forest, marks, scores):
-    """Add what all trees say of each example to its score; `marks` is a zero for each feature."""
+    """Add the values of all trees to the score of each example; `marks` is zero for each feature."""
     nodes = forest.nodes
     for example in range(scores.size):
         for place in range(rows.indptr[example], rows.indptr[example + 1]):
@@ -371,9 +371,9 @@ def sum_leaves(leaves, signed, sums):
 
 @in_place
 def group_leaves(leaves, places, examples):
-    """Write the examples of each leaf together, in their order, from where `places` says, which moves on.
+    """Group the examples by leaf, in their order, starting at `places`, which are advanced.
 
-    Leaves whose place is -1 are left out.
+    Leaves with place -1 are left out.
     """
     for example in range(leaves.size):
         place = places[leaves[example]]
@@ -384,10 +384,10 @@ def group_leaves(leaves, places, examples):
 
 @in_place
 def solve_leaf(odds, agrees, biases, penalty):
-    """Return how far to go, more than 0, for the least loss and penalty over the examples of a leaf.
+    """Return the positive step that minimises loss and penalty over the examples of a leaf.
 
-    `odds` are the exponentials of margins, and `agrees` tells which of them grow. The gradient is larger than
-    the penalty at 0 and falls, so that Newton's steps are taken as long as they stay where it can vanish.
+    `odds` are the exponentials of margins, and `agrees` tells which of them grow. The gradient exceeds the
+    penalty at 0 and decreases; Newton steps are taken while they stay in the interval that contains the root.
     """
     low, high, value = 0.0, LARGEST_VALUE, 0.0
     for _ in range(MOST_STEPS):

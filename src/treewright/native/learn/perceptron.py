@@ -1,4 +1,4 @@
-"""The multi-class perceptron over sparse rows, with the sums that its average needs."""
+"""The multi-class perceptron over sparse rows, with sums for averaging."""
 
 from typing import NamedTuple
 
@@ -8,10 +8,10 @@ from treewright.native.compiling import in_place
 
 
 class Weights(NamedTuple):
-    """Weights of each feature (row) and class (column), the last row being intercepts.
+    """Weights of each feature (row) and class (column); the last row has the intercepts.
 
-    `late` has the sum of all updates, each times the number of the step before it; with n steps in all the
-    mean of the weights over all steps is `now` - `late` / n.
+    `late` is the sum of all updates, each times the number of steps before it; after n steps, the mean of the
+    weights over all steps is `now` - `late` / n.
     """
 
     now: np.ndarray
@@ -30,7 +30,7 @@ class Sparse(NamedTuple):
 def train_epoch(rows, labels, order, weights, margin, scores, step):
     """Pass once over the rows and return the number of updates; `step` counts rows seen before.
 
-    An update follows when the right class does not win by more than the margin.
+    The weights are updated if the right class does not win by more than the margin.
     """
     n_updates = 0
     for row in order:

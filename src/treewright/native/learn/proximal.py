@@ -1,7 +1,7 @@
-"""The L1-norm support vector machine over a few features: who violates the margin, and steps that mend it.
+"""The L1-norm support vector machine over a few features: margin violations and proximal steps.
 
-A sample has alternatives, one of which is right. An alternative is a row of features with an output, whose
-weights score it; without a row (-1) its score is only its base score.
+A sample has alternatives, one of which is right. An alternative is a row of features and an output, whose
+weights score it; without a row (-1), its score is its base score.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from treewright.native.compiling import in_place
 
 
 class Alternatives(NamedTuple):
-    """Those of sample i are the alternatives from `indptr[i]` to `indptr[i + 1]`, the last of them right."""
+    """Alternatives: sample i has those from `indptr[i]` to `indptr[i + 1]`, of which the last is right."""
 
     indptr: np.ndarray
     rows: np.ndarray
@@ -22,18 +22,18 @@ class Alternatives(NamedTuple):
 
 
 class Design(NamedTuple):
-    """Which features are present where: those of row i are `columns[indptr[i]:indptr[i + 1]]`, ascending."""
+    """The features of rows: row i has `columns[indptr[i]:indptr[i + 1]]`, in ascending order."""
 
     indptr: np.ndarray
     columns: np.ndarray
 
 
 class ProximalWeights(NamedTuple):
-    """Weights of each feature (row) and output (column), with what their steps need.
+    """Weights of each feature (row) and output (column), with the state of their steps.
 
-    `paces` tells how far a weight can move at once; it falls with `uses`. In each step all weights are shrunk
-    by their pace times the penalty of their feature, but this is done only when a weight is looked at: `seen`
-    is the step when that was.
+    `paces` are step sizes of weights, which decrease with `uses`. In each step all weights are shrunk by
+    their pace times the penalty of their feature, but only when a weight is read: `seen` is the step of the
+    last read.
     """
 
     weights: np.ndarray
@@ -82,7 +82,7 @@ def cell_score(alternatives, alternative, scores):
 
 @in_place
 def add_gradient(design, alternatives, worst, gradient):
-    """Add #f+ - #f- of each feature and output, over all violators."""
+    """Add the gradient #f+ - #f- of each feature and output, over all violators."""
     for sample in range(worst.size):
         if worst[sample] >= 0:
             add_row(design, alternatives, alternatives.indptr[sample + 1] - 1, 1.0, gradient)
@@ -100,11 +100,11 @@ def add_row(design, alternatives, alternative, amount, gradient):
 
 @in_place
 def descend(design, alternatives, order, model, rate, step, worst):
-    """Pass once over the samples in `order`, each of which mends itself; return the steps taken so far.
+    """Pass once over the samples in `order`, correcting violations; return the number of steps so far.
 
-    A violator moves its weights by a share of their paces, at most 1 and no more than its loss needs. The
-    mean of its share over many passes is its part in the gradient; `worst` is filled with its wrong
-    alternative where the share, of this pass, is nearer to 1 than to 0, and with -1 elsewhere.
+    A violator moves its weights by a share of their paces, at most 1 and no more than its loss requires. The
+    mean of its share over many passes is its weight in the gradient; `worst` is filled with its wrong
+    alternative if the share in this pass is at least one half, and with -1 otherwise.
     """
     for sample in order:
         begin, right = alternatives.indptr[sample], alternatives.indptr[sample + 1] - 1
@@ -146,7 +146,7 @@ def row_score(design, alternatives, alternative, weights):
 
 @in_place
 def shrink(model, column, step):
-    """Apply what the weights of a feature should have been shrunk by since they were last seen."""
+    """Apply the shrinkage of a feature's weights that is due since they were last read."""
     penalty = model.penalties[column] * (step - model.seen[column])
     model.seen[column] = step
     if penalty > 0:
@@ -170,7 +170,7 @@ def shrink_all(model, step):
 
 @in_place
 def is_shared(design, alternatives, column, other):
-    """Tell whether another alternative has a feature for the same output, so that the two cancel out."""
+    """Return whether another alternative has a feature for the same output, so that both cancel out."""
     row = alternatives.rows[other]
     if row < 0:
         return False
@@ -186,7 +186,7 @@ def is_shared(design, alternatives, column, other):
 
 @in_place
 def set_paces(design, alternatives, one, other, model, rate):
-    """Slow down the weights of an alternative that another does not share; return the sum of their paces."""
+    """Reduce the paces of an alternative's weights that another does not share; return the sum of paces."""
     row, output = alternatives.rows[one], alternatives.outputs[one]
     same_output = output == alternatives.outputs[other]
     total = 0.0
@@ -203,7 +203,7 @@ def set_paces(design, alternatives, one, other, model, rate):
 
 @in_place
 def move(design, alternatives, one, other, model, share):
-    """Move the weights of an alternative that another does not share by a share of their paces."""
+    """Move the weights of an alternative that another does not share, by a share of their paces."""
     row, output = alternatives.rows[one], alternatives.outputs[one]
     same_output = output == alternatives.outputs[other]
     if row >= 0:
@@ -215,7 +215,7 @@ def move(design, alternatives, one, other, model, share):
 
 @in_place
 def count_moving(design, alternatives, worst):
-    """Return how many features all violators would move, and of how many alternatives these are."""
+    """Return the number of features that all violators would move, and of their alternatives."""
     n_features, n_alternatives = 0, 0
     for sample in range(worst.size):
         right, wrong = alternatives.indptr[sample + 1] - 1, worst[sample]
@@ -234,9 +234,9 @@ def count_moving(design, alternatives, worst):
 
 @in_place
 def renumber(design, numbers, added, n_kept, result):
-    """Write a design with other column numbers, without those of -1, and with the columns of another added.
+    """Write a design with new column numbers, without columns numbered -1, and with another's columns added.
 
-    `result` has room for all; its `indptr` is filled.
+    `result` has space for all; its `indptr` is filled.
     """
     position = 0
     result.indptr[0] = 0

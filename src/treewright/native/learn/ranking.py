@@ -1,4 +1,4 @@
-"""The perceptron that ranks the alternatives of samples, with the sums that its average needs."""
+"""The ranking perceptron over the alternatives of samples, with sums for averaging."""
 
 from treewright.native.compiling import in_place
 
@@ -7,8 +7,8 @@ from treewright.native.compiling import in_place
 def rank_epoch(design, alternatives, order, weights, rates, margin, step):
     """Pass once over the samples and return the number of updates; `step` counts samples seen before.
 
-    An update follows when another alternative comes within its cost times the margin of the right one; it
-    moves the weight of each feature by its rate.
+    The weights are updated if another alternative comes within its cost times the margin of the right one;
+    the weight of each feature changes by its rate.
     """
     n_updates = 0
     for sample in order:

@@ -1,8 +1,8 @@
 """The spectral Bloom filter with minimal increase (Cohen & Matias 2003), its counters packed into words.
 
-A key has `n_hashes` counters; the smallest of them bounds from above how often the key was added. The
-counters of a key lie in one block of `block` counters: the whole filter, or a line of the processor's cache,
-which makes one wait for memory of several.
+A key has `n_hashes` counters; the smallest of them is an upper bound of the count of the key. The counters of
+a key are in one block of `block` counters: the whole filter, or a cache line of the processor, so that there
+is one memory access instead of several.
 """
 
 from typing import NamedTuple
@@ -15,11 +15,11 @@ from treewright.native.hashing import mix
 LINE_BITS = 512
 """Size of a cache line."""
 SKIPPED = np.uint64(20)
-"""The lowest bits of a hash, which are the least mixed."""
+"""The lowest bits of a hash, which are mixed least."""
 SLICE_BITS = 12
 N_SLICES = 64 // SLICE_BITS
 SMALL_BLOCK = 1 << SLICE_BITS
-"""Counters that a slice of a hash can number."""
+"""Number of counters that a slice of a hash can address."""
 
 
 class Bloom(NamedTuple):
@@ -51,7 +51,7 @@ def block_start(bloom, hashed):
 
 @in_place
 def probe(bloom, start, hashed, number):
-    """Return the number of one of a key's counters; in small blocks other bits of the hash tell each."""
+    """Return the number of one of a key's counters; in small blocks, each uses other bits of the hash."""
     mask = np.uint64(bloom.block - 1)
     if bloom.block <= SMALL_BLOCK and number < N_SLICES:
         return start + ((hashed >> np.uint64(SLICE_BITS * number)) & mask)
@@ -60,7 +60,7 @@ def probe(bloom, start, hashed, number):
 
 @in_place
 def add(bloom, key):
-    """Add a key once, and return what it was counted before, at most `limit`."""
+    """Add a key once, and return its count before, at most `limit`."""
     hashed = hash_key(key)
     return add_hashed(bloom, hashed, block_start(bloom, hashed))
 
@@ -104,7 +104,7 @@ def increase(bloom, index):
 
 @in_place
 def add_all(bloom, keys, before):
-    """Add keys one after the other, and fill what each was counted before."""
+    """Add keys one after the other, and fill the count of each before."""
     for position in range(keys.size):
         before[position] = add(bloom, keys[position])
 

@@ -1,9 +1,9 @@
-"""Conjunctions of binary features: grown and counted order by order, and found again in rows.
+"""Conjunctions of binary features: counted order by order, and matched in rows.
 
-Each surviving conjunction keeps the places where it is present. Its extensions by one more item are counted
-together, in one dense array: every item that stands after its last item, in each of its places, adds one. A
-candidate is so counted without being made, stored or looked up. Items are numbered from rare to frequent, and
-a conjunction is extended by later items only, so each candidate is met once.
+Each surviving conjunction has a list of its places. Its extensions by one more item are counted together in a
+dense array: every item after its last item, in each of its places, adds one. So a candidate is counted
+without being created, stored or looked up. Items are numbered from rare to frequent, and a conjunction is
+extended by later items only, so each candidate is visited once.
 """
 
 from typing import NamedTuple
@@ -16,9 +16,9 @@ from treewright.native.mining.bloom import add_hashed, block_start, hash_key
 
 
 class ItemRows(NamedTuple):
-    """Rows of items, ascending within each: those of row i are `items[indptr[i]:indptr[i + 1]]`.
+    """Rows of items in ascending order: row i has `items[indptr[i]:indptr[i + 1]]`.
 
-    A row adds one to each counter of a conjunction that it names in `counters`.
+    A row adds one to each counter of a conjunction that is listed in `counters`.
     """
 
     indptr: np.ndarray
@@ -29,8 +29,8 @@ class ItemRows(NamedTuple):
 class Level(NamedTuple):
     """Conjunctions of one order, with their places.
 
-    The places of conjunction f are those from `indptr[f]` to `indptr[f + 1]`: the numbers of rows, and where
-    in `ItemRows.items` the items start that can extend it there.
+    The places of conjunction f are those from `indptr[f]` to `indptr[f + 1]`: the row, and the start in
+    `ItemRows.items` of the items that can extend it there.
     """
 
     items: np.ndarray
@@ -40,7 +40,7 @@ class Level(NamedTuple):
 
 
 class Extensions(NamedTuple):
-    """Room for conjunctions one order higher: their parents, last items, counts, and ends of their places."""
+    """Space for conjunctions of the next order: parents, last items, counts, and ends of their places."""
 
     parents: np.ndarray
     items: np.ndarray
@@ -53,7 +53,7 @@ class Extensions(NamedTuple):
 class CountingScratch(NamedTuple):
     """Counters of each item, which are zero between calls, and lists of items.
 
-    `hashes`, `blocks` and `words` are for the items of one row, and only where a filter is used.
+    `hashes`, `blocks` and `words` are for the items of one row, if a filter is used.
     """
 
     counts: np.ndarray
@@ -72,14 +72,14 @@ class Admitted(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """Room for the parents and last items of candidates that passed a filter."""
+    """Space for the parents and last items of candidates that passed a filter."""
 
     parents: np.ndarray
     items: np.ndarray
 
 
 class Tally(NamedTuple):
-    """How far `extend` came, what it wrote, what it met, and the room that was missing."""
+    """Progress of `extend`: conjunctions done, output written, items visited, and missing space."""
 
     next_parent: int
     n_found: int
@@ -90,15 +90,15 @@ class Tally(NamedTuple):
 
 
 FREE, COUNTED, DROPPED, SHUT = -1, -2, -3, -4
-"""What `CountingScratch.slots` says of an item: not met yet, met, met too rarely, not to be counted."""
+"""Values of `CountingScratch.slots`: item not seen, seen, too rare, not to be counted."""
 
 
 @in_place
 def extend(level, span, rows, threshold, scratch, admitted, found, keep_places):
     """Count the extensions of the conjunctions in `span`, and write those above the threshold.
 
-    Stops before the first conjunction whose extensions find no room; the `Tally` tells which, and how much
-    room for places it needs. Where `keep_places` is false no places are written.
+    Stops before the first conjunction whose extensions do not fit; the `Tally` has its number and the space
+    for places that it needs. If `keep_places` is false, no places are written.
     """
     n_found, n_places, n_candidates, n_instances = 0, 0, 0, 0
     for parent in range(span[0], span[1]):
@@ -126,7 +126,7 @@ def extend(level, span, rows, threshold, scratch, admitted, found, keep_places):
 
 @in_place
 def open_items(scratch, admitted, parent, before, after):
-    """Where extensions were filtered, let those be counted that were admitted, or no longer."""
+    """Allow or disallow counting of the extensions that passed the filter."""
     if admitted.indptr.size > 0:
         for position in range(admitted.indptr[parent], admitted.indptr[parent + 1]):
             if scratch.slots[admitted.items[position]] == before:
@@ -135,7 +135,7 @@ def open_items(scratch, admitted, parent, before, after):
 
 @in_place
 def count_items(level, parent, rows, scratch):
-    """Count the items that can extend a conjunction; return how many there are, and how often they occur."""
+    """Count the items that can extend a conjunction; return their number and that of their occurrences."""
     n_touched, n_met = 0, 0
     counts, slots = scratch.counts, scratch.slots
     n_per_row = rows.counters.shape[1]
@@ -183,7 +183,8 @@ def keep_frequent(scratch, n_touched, threshold, n_per_row):
 def write_found(scratch, parent, n_kept, n_found, start, n_per_row, found):
     """Write the kept extensions of a conjunction.
 
-    Their places begin at `start`, and slots tell where those of each do; with -1, no places are kept.
+    Their places start at `start`, and slots have the start of each item's places; with -1, no places are
+    kept.
     """
     end = max(0, start)
     for kept in range(n_kept):
@@ -202,7 +203,7 @@ def write_found(scratch, parent, n_kept, n_found, start, n_per_row, found):
 
 @in_place
 def write_places(level, parent, rows, slots, found):
-    """Write where the kept extensions of a conjunction are; a slot tells where the next place goes."""
+    """Write the places of the kept extensions of a conjunction; a slot has the position of the next place."""
     for place in range(level.indptr[parent], level.indptr[parent + 1]):
         row = level.rows[place]
         for position in range(level.starts[place], rows.indptr[row + 1]):
@@ -215,7 +216,7 @@ def write_places(level, parent, rows, slots, found):
 
 @in_place
 def clear(scratch, n_touched):
-    """Set the counters of the items in the list back to zero."""
+    """Reset the counters of the listed items to zero."""
     for position in range(n_touched):
         item = scratch.touched[position]
         scratch.slots[item] = FREE
@@ -228,8 +229,8 @@ def sift(level, begin, rows, side, bloom, scratch, passed):
     """Add the candidates of one side (0: #f+, 1: #f-) to a filter, and write those that may be frequent.
 
     Candidates are extensions of the conjunctions from `begin[0]` on, numbered from `begin[1]` in the whole
-    level, with a counter. Stops before a conjunction that might find no room in `passed`; returns which, and
-    how many candidates were written.
+    level, with a counter. Stops before a conjunction whose candidates might not fit into `passed`; returns
+    its number and the number of candidates written.
     """
     n_passed = 0
     for parent in range(begin[0], level.indptr.size - 1):
@@ -254,7 +255,7 @@ def sift(level, begin, rows, side, bloom, scratch, passed):
 
 @in_place
 def hash_items(rows, start, row, seed, counter, bloom, scratch):
-    """Hash the items of a row from `start` on, and read where their counters are, so that waits overlap."""
+    """Hash the items of a row from `start` on, and load their counters, so that memory accesses overlap."""
     n_counters = scratch.counts.shape[1]
     for number in range(rows.indptr[row + 1] - start):
         hashed = hash_key(mix(seed, rows.items[start + number] * n_counters + counter))
@@ -266,7 +267,7 @@ def hash_items(rows, start, row, seed, counter, bloom, scratch):
 
 @in_place
 def add_items(rows, start, row, parent, bloom, scratch, passed, n_passed):
-    """Add the items that were hashed to the filter, and return how many candidates have passed it now."""
+    """Add the hashed items to the filter, and return the number of candidates that have passed so far."""
     for number in range(rows.indptr[row + 1] - start):
         if add_hashed(bloom, scratch.hashes[number], scratch.blocks[number]) == bloom.limit:
             item = rows.items[start + number]
@@ -280,9 +281,9 @@ def add_items(rows, start, row, parent, bloom, scratch, passed, n_passed):
 
 @in_place
 def sort_rows(level, rows):
-    """Write the items of all rows, ascending, from the places of single items, and where each item stands.
+    """Write the items of all rows in ascending order, from the places of single items, and their positions.
 
-    `rows.indptr` is that of empty rows at first: entry i + 1 is where row i begins.
+    `rows.indptr` starts as that of empty rows: entry i + 1 is the start of row i.
     """
     for item in range(level.indptr.size - 1):
         for place in range(level.indptr[item], level.indptr[item + 1]):
@@ -294,7 +295,7 @@ def sort_rows(level, rows):
 
 
 class ConjunctionMatches(NamedTuple):
-    """Room for the numbers of matching conjunctions, and for the path to where the search stands."""
+    """Space for the numbers of matching conjunctions, and for the current path of the search."""
 
     numbers: np.ndarray
     path: np.ndarray
@@ -319,7 +320,7 @@ EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 @in_place
 def find_child(trie, node, item):
-    """Return the slot of a child in the table, or where it would be put."""
+    """Return the slot of a child in the table, or the empty slot for it."""
     mask = np.uint64(trie.keys.size - 1)
     key = (np.uint64(node) << np.uint64(32)) | np.uint64(item)
     slot = mix(np.uint64(0), key) & mask
@@ -350,8 +351,8 @@ def insert_conjunctions(trie, n_nodes, conjunctions, numbers):
 def match_rows(trie, indptr, items, counts, matches):
     """Find the conjunctions in rows of ascending items.
 
-    Where `matches` has no room for numbers, they are only counted, for each row; otherwise `counts[row]`
-    tells where those of a row go.
+    If `matches` has no space for numbers, they are only counted for each row; otherwise `counts[row]` is the
+    position of a row's numbers.
     """
     path, at = matches.path, matches.at
     for row in range(counts.size):

@@ -43,9 +43,10 @@ class Features(NamedTuple):
 
 
 class Grids(NamedTuple):
-    """Room for one list: squares of masks and arcs by head and modifier, and chains of neighbours.
+    """Scratch space for one list: squares of masks and arcs by head and modifier, and chains of neighbours.
 
-    Neighbours are put in chains at first: `heads` begins that of each arc of the list, `links` goes on.
+    Neighbours are first stored in chains: `heads` is the start of the chain of each arc, `links` its next
+    entries.
     """
 
     masks: np.ndarray
@@ -59,7 +60,7 @@ class Grids(NamedTuple):
 
 @in_place
 def build_forest(lists, with_root, grids, forest):
-    """Fill a forest that has room for an arc and a pair for each head; return how many there are."""
+    """Fill a forest that has space for an arc and a pair per head; return their numbers."""
     n_arcs, n_next = 0, 0
     forest.indptr[0], forest.first_next[0] = 0, 0
     for number in range(lists.n_trees.size):
@@ -87,7 +88,7 @@ def fill_grid(lists, number, with_root, grids):
 
 @in_place
 def add_arcs(n, number, n_arcs, grids, forest):
-    """Write the arcs of a list, sorted, and where those below each are; return how many there are."""
+    """Write the arcs of a list, sorted, and the ranges of the arcs below each; return their number."""
     begin = n_arcs
     for head in range(n + 1):
         grids.last[head] = n_arcs
@@ -107,7 +108,7 @@ def add_arcs(n, number, n_arcs, grids, forest):
 
 @in_place
 def add_neighbours(lists, number, with_root, n_next, grids, forest):
-    """Write the pairs of neighbouring siblings of a list, by their left arc; return how many there are."""
+    """Write the pairs of adjacent siblings of a list, by their left arc; return their number."""
     n, begin, end = lists.n_words[number], forest.indptr[number], forest.indptr[number + 1]
     for arc in range(end - begin):
         grids.heads[arc] = -1
@@ -139,7 +140,7 @@ def add_neighbours(lists, number, with_root, n_next, grids, forest):
 
 @in_place
 def add_pair(grids, left, right, bit, n_pairs):
-    """Add a tree to a pair of neighbours, which may be new; return how many pairs there are."""
+    """Add a tree to a pair of neighbours, which may be new; return the number of pairs."""
     pair = grids.heads[left]
     while pair >= 0:
         if grids.targets[pair] == right:
@@ -162,9 +163,10 @@ def pair_mask(mask, right, wrong):
 
 @in_place
 def select_pairs(forest, samples, rights, wrongs, numbers, pairs, origins):
-    """Write the arcs of two trees of each sample as a forest of lists of two; return how many there are.
+    """Write the arcs of two trees of each sample as a forest of lists of two; return their number.
 
-    `numbers` is room for the new number of each old arc; `origins` is filled with the old number of each new.
+    `numbers` is scratch space for the new number of each old arc; `origins` gets the old number of each new
+    arc.
     """
     n_arcs, n_next = 0, 0
     pairs.indptr[0], pairs.first_next[0] = 0, 0

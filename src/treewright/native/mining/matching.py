@@ -1,4 +1,4 @@
-"""Sub feature trees found in lists of trees, each once for all trees of a list that have it."""
+"""Matching of sub feature trees in lists of trees, once for all trees of a list that contain them."""
 
 from typing import NamedTuple
 
@@ -9,18 +9,18 @@ from treewright.native.hashing import PRIME
 from treewright.native.mining.subtrees import N_DEPTHS
 
 N_SIGNS = 4
-"""Numbers of 64 bits that sign an arc."""
+"""Number of 64-bit words in the signature of an arc."""
 FEW = 8
-"""Children of a node for each basic feature of an arc up to which it is faster to look at all of them."""
+"""Maximum number of children of a node, per basic feature of an arc, up to which all are scanned."""
 FREE = -1
 
 
 class Marked(NamedTuple):
-    """Sub feature trees to be found, as paths of codes, whose nodes are numbered level by level.
+    """Sub feature trees to match, as paths of codes, with nodes numbered level by level.
 
-    `codes[node]` is the last code of the path to a node. `links[node]` are the first of its children, which
-    stand in the order of their codes before the first child of the next node, and the feature that ends
-    there, or -1. The node of code c at the beginning of a path is `starts[c // N_DEPTHS]`, or -1.
+    `codes[node]` is the last code of the path to a node. `links[node]` has its first child (children are
+    sorted by code and end before the first child of the next node) and the feature that ends there, or -1.
+    The node of code c at the start of a path is `starts[c // N_DEPTHS]`, or -1.
     """
 
     codes: np.ndarray
@@ -29,9 +29,9 @@ class Marked(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Room for fragments that wait to be extended: node, depth, mask, and arcs of the rightmost path.
+    """Space for fragments to be extended: node, depth, mask, and arcs of the rightmost path.
 
-    `signs[arc]` has a bit for each basic feature of an arc, one for many of them.
+    `signs[arc]` has a bit for each basic feature of an arc; several features share a bit.
     """
 
     nodes: np.ndarray
@@ -51,9 +51,9 @@ class Fragment(NamedTuple):
 
 
 class Met(NamedTuple):
-    """The features met in a list and their masks, in an open hash table, and the slots that are taken.
+    """The features found in a list and their masks, in an open hash table, and the slots in use.
 
-    A table for the features of one list is small enough to stay near the processor.
+    A table for the features of one list is small enough to stay in the processor's cache.
     """
 
     features: np.ndarray
@@ -62,7 +62,7 @@ class Met(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """Room for what is found: those of list i, less those that all trees have, end at `ends[i]`."""
+    """Space for the results: those of list i, without features that all trees have, end at `ends[i]`."""
 
     numbers: np.ndarray
     masks: np.ndarray
@@ -71,13 +71,13 @@ class Hits(NamedTuple):
 
 @in_place
 def sign(number):
-    """Return which of the 256 bits of an arc is that of a basic feature."""
+    """Return the bit of a basic feature among the 256 bits of an arc."""
     return (np.uint64(number) * PRIME) >> np.uint64(56)
 
 
 @in_place
 def match_lists(forest, n_trees, features, marked, span, walk, met, hits):
-    """Find features in the lists of a span; return the list where room was wanting, or the end."""
+    """Match features in a range of lists; return the list for which space ran out, or the end."""
     n_hits = 0
     for number in range(span[0], span[1]):
         n_met = 0
@@ -112,16 +112,16 @@ def sign_arcs(forest, features, number, signs):
 
 @in_place
 def forget(met, n_met):
-    """Make the table of a list empty again."""
+    """Clear the table of a list."""
     for at in range(n_met):
         met.features[met.taken[at]] = FREE
 
 
 @inlined
 def match_arc(forest, features, marked, arc, walk, met, n_met):
-    """Find all features whose first arc is this one; return how many were met in the list.
+    """Find all features whose first arc is this one; return the number of features found in the list.
 
-    If there is no room for those that wait, or those that are met, all are forgotten and -1 is returned.
+    If there is not enough space, all are removed and -1 is returned.
     """
     n_waiting = 0
     for at in range(features.indptr[arc], features.indptr[arc + 1]):
@@ -156,7 +156,7 @@ def match_arc(forest, features, marked, arc, walk, met, n_met):
 
 @in_place
 def follow(features, marked, fragment, walk, met, n_met, n_waiting):
-    """Meet all features that a fragment has with its last arc, which `fragment.node` does not yet include."""
+    """Add all features of a fragment with its last arc, which `fragment.node` does not yet include."""
     node, depth, mask, arc = fragment
     if mask == 0 or n_waiting < 0:
         return n_met, n_waiting
@@ -184,7 +184,7 @@ def follow(features, marked, fragment, walk, met, n_met, n_waiting):
 
 @inlined
 def has_feature(features, signs, arc, number):
-    """Tell whether an arc has a basic feature."""
+    """Return whether an arc has a basic feature."""
     bit = sign(number)
     is_there = False
     if (signs[arc, bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1):
@@ -195,7 +195,7 @@ def has_feature(features, signs, arc, number):
 
 @in_place
 def find_code(codes, begin, end, code):
-    """Return the place of a code among those of a node, or -1."""
+    """Return the position of a code among the children of a node, or -1."""
     low, high = begin, end
     while low < high:
         middle = (low + high) >> 1
@@ -208,9 +208,9 @@ def find_code(codes, begin, end, code):
 
 @inlined
 def meet(marked, fragment, walk, met, n_met, n_waiting):
-    """Note the feature of a fragment, and let the fragment wait if some features go on from there.
+    """Add the feature of a fragment, and push the fragment if it can be extended.
 
-    The rightmost path of the fragment that it was made of is the last of `walk.paths`.
+    The rightmost path of the fragment before the extension is the last of `walk.paths`.
     """
     node, depth, mask, arc = fragment
     feature = marked.links[node, 1]
@@ -235,7 +235,7 @@ def meet(marked, fragment, walk, met, n_met, n_waiting):
 
 @in_place
 def spread_hits(n_trees, first_row, numbers, masks, ends, indptr, columns):
-    """Write the features of each candidate; without room for columns, count them in `indptr[row + 1]`."""
+    """Write the features of each candidate; without space for columns, count them in `indptr[row + 1]`."""
     begin = 0
     for number in range(n_trees.size):
         for at in range(begin, ends[number]):

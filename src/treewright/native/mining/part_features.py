@@ -1,14 +1,14 @@
-"""Features of parts of trees: one basic feature of each of their arcs, counted by weight, and found again.
+"""Features of parts of trees: one basic feature per arc, counted by weight, and matched.
 
 A part has up to three arcs in fixed roles, and each arc has basic features. A feature of a part is its code
-(kind and directions) with one basic feature of each arc; its key is mixed from these in turn. Parts have
-residues, and those of the parts that have a feature are its gradient. The positive and the negative residues
-apart bound the gradient of all that a feature can grow into, since each of these has fewer parts.
+(kind and directions) with one basic feature per arc; its key is mixed from these in turn. Parts have
+residuals, and the gradient of a feature is the sum of the residuals of its parts. The positive and the
+negative residuals alone bound the gradient of every extension of a feature, since an extension has fewer
+parts.
 
-Candidates are counted in shares, by the highest bits of their keys, so that the bounds of a share stay in the
-processor's cache, and threads can take a share each. A key has two bounds, of which only the smaller one
-grows if they differ: a spectral Bloom filter with minimal increase (Cohen & Matias 2003), whose counters
-are sums.
+Candidates are counted in shares, by the highest bits of their keys, so that the bounds of a share take little
+memory and threads can take one share each. A key has two bounds, of which only the smaller one is increased:
+a spectral Bloom filter with minimal increase (Cohen & Matias 2003) whose counters are sums.
 """
 
 from typing import NamedTuple
@@ -21,11 +21,13 @@ from treewright.native.hashing import mix
 N_ROLES = 3
 PLUS, MINUS = 0, 1
 EMPTY = np.uint64(0)
-SHARE_BITS, ENTRY_BITS = 4, 21
-"""Of a key, the highest bits that number its share, and bits that number an entry of bounds in it."""
-N_SHARES, SHARE_SIZE = 1 << SHARE_BITS, 1 << ENTRY_BITS
+SHARE_BITS = 4
+"""Number of highest bits of a key, which are its share."""
+FIRST_SHIFT, SECOND_SHIFT = 28, 3
+"""Shifts of a key for the numbers of its two bounds, which have up to 25 bits each and do not overlap."""
+N_SHARES = 1 << SHARE_BITS
 PAIRS = ((0, 1), (0, 2), (1, 2))
-"""Of the roles of a part with three arcs."""
+"""Pairs of the roles of a part with three arcs."""
 
 
 class RoleParts(NamedTuple):
@@ -45,21 +47,21 @@ class PartFeatureTable(NamedTuple):
 
     keys: np.ndarray
     gains: np.ndarray
-    """Sums of positive residues and of negative ones: (size, 2)."""
+    """Sums of positive and of negative residuals: (size, 2)."""
     basic: np.ndarray
     """Basic features by role, -1 for none: (size, N_ROLES)."""
     codes: np.ndarray
     marks: np.ndarray
-    """Sums of random numbers of the parts that have a feature: equal for features of the same parts."""
+    """Sums of random numbers of the parts with a feature: equal for features of the same parts."""
 
 
 class Known(NamedTuple):
-    """Features that are looked for: where each key stands, and what may begin one."""
+    """Features to match: the position of each key, and prefixes of features."""
 
     slots: np.ndarray
     """Numbers of features, -1 where there is none."""
     keys: np.ndarray
-    """By number."""
+    """Keys by number."""
     is_used: np.ndarray
     """The roles in which basic features occur, as bits, by kind of part: (n_basic, n_kinds)."""
     prefixes: np.ndarray
@@ -89,7 +91,7 @@ def grow_key(key, basic):
 
 @compiled
 def count_basic(parts, numbers, residues, gains):
-    """Add the residues of parts to those of their basic features by role: (n_basic, N_ROLES, 2)."""
+    """Add the residuals of parts to those of their basic features by role: (n_basic, N_ROLES, 2)."""
     for part in numbers:
         sign = PLUS if residues[part] > 0 else MINUS
         amount = abs(residues[part])
@@ -101,7 +103,7 @@ def count_basic(parts, numbers, residues, gains):
 
 @in_place
 def _list_alive(parts, part, role, is_alive, listed):
-    """List the basic features of a part's arc that are alive in its role; return how many there are."""
+    """List the basic features of a part's arc that can still be selected in its role; return their number."""
     arc = parts.arcs[part, role]
     n = 0
     for at in range(parts.indptr[arc], parts.indptr[arc + 1]):
@@ -113,7 +115,7 @@ def _list_alive(parts, part, role, is_alive, listed):
 
 @in_place
 def _pair_key(code, pair, a, b):
-    """Return the key under which two of three basic features are bounded."""
+    """Return the key of the bound of two of three basic features."""
     return grow_key(grow_key(mix(start_key(code), np.uint64(pair + 99)), a), b)
 
 
@@ -123,16 +125,16 @@ def _share(key):
 
 
 @in_place
-def _entries(key):
-    """Return where the two bounds of a key stand within its share."""
-    mask = np.uint64(SHARE_SIZE - 1)
-    return (key >> np.uint64(64 - SHARE_BITS - ENTRY_BITS)) & mask, (key >> np.uint64(11)) & mask
+def _entries(key, size):
+    """Return the positions of a key's two bounds among the `size` entries of its share, a power of two."""
+    mask = np.uint64(size - 1)
+    return (key >> np.uint64(FIRST_SHIFT)) & mask, (key >> np.uint64(SECOND_SHIFT)) & mask
 
 
 @in_place
 def _raise_bounds(sketch, key, sign, amount):
-    """Add an amount to the smaller of the two bounds of a key, and let the other be no less."""
-    first, second = _entries(key)
+    """Add an amount to the smaller of the two bounds of a key; the other becomes at least as large."""
+    first, second = _entries(key, sketch.shape[0])
     bound = min(sketch[first, sign], sketch[second, sign]) + np.float32(amount)
     sketch[first, sign] = max(sketch[first, sign], bound)
     sketch[second, sign] = max(sketch[second, sign], bound)
@@ -140,8 +142,8 @@ def _raise_bounds(sketch, key, sign, amount):
 
 @in_place
 def _is_high(bits, key):
-    """Tell whether both bounds of a key are marked in the bits of its share."""
-    first, second = _entries(key)
+    """Return whether both bounds of a key are set in the bits of its share."""
+    first, second = _entries(key, 8 * bits.size)
     return _has_bit(bits, first) and _has_bit(bits, second)
 
 
@@ -150,21 +152,37 @@ def _has_bit(bits, number):
     return bits[number >> np.uint64(3)] >> np.uint8(number & np.uint64(7)) & 1
 
 
+@compiled
+def count_candidates(parts, numbers, is_alive):
+    """Return the number of candidates of parts, given only the bounds of their basic features."""
+    total = 0
+    for part in numbers:
+        n = 1
+        for role in range(n_arcs_of(parts, part)):
+            arc = parts.arcs[part, role]
+            n_alive = 0
+            for at in range(parts.indptr[arc], parts.indptr[arc + 1]):
+                n_alive += is_alive[parts.ids[at], role]
+            n *= n_alive
+        total += n
+    return total
+
+
 class CandidateRoom(NamedTuple):
-    """Room for the candidates of one part."""
+    """Scratch space for the candidates of one part."""
 
     listed: np.ndarray
-    """Basic features that are alive, by role."""
+    """Basic features that can still be selected, by role."""
     is_high: np.ndarray
-    """Whether each two of them are bounded above the threshold, by pair of roles."""
+    """Whether the bound of two of them exceeds the threshold, by pair of roles."""
     keys: np.ndarray
     basic: np.ndarray
-    """Of each candidate, by role."""
+    """Basic features of each candidate, by role."""
 
 
 @compiled
 def _widths(parts, numbers):
-    """Return the most basic features that an arc of some parts has, and the most features of a part."""
+    """Return the maximum number of basic features of an arc, and of features of a part."""
     widest, most = 1, 1
     for part in numbers:
         n = 1
@@ -179,7 +197,7 @@ def _widths(parts, numbers):
 
 @compiled
 def make_room(parts, numbers):
-    """Return room for the candidates of some parts."""
+    """Return scratch space for the candidates of some parts."""
     widest, most = _widths(parts, numbers)
     return CandidateRoom(
         np.empty((N_ROLES, widest), np.int32),
@@ -191,7 +209,7 @@ def make_room(parts, numbers):
 
 @compiled
 def sketch_pairs(parts, numbers, residues, is_alive, share, sketch):
-    """Add residues to the bounds of each two basic features of parts with three arcs, of one share."""
+    """Add residuals to the bounds of pairs of basic features of parts with three arcs, for one share."""
     listed = make_room(parts, numbers).listed
     for part in numbers:
         sign, amount, code = PLUS if residues[part] > 0 else MINUS, abs(residues[part]), parts.codes[part]
@@ -208,10 +226,10 @@ def sketch_pairs(parts, numbers, residues, is_alive, share, sketch):
 
 @in_place
 def list_candidates(parts, part, is_alive, pairs, shares, room):
-    """List the features of a part that the bounds of their basic features, and of pairs of these, allow.
+    """List the features of a part that the bounds of basic features and of their pairs allow.
 
-    `pairs` are, for each share, the bits of pairs that are bounded above the threshold. Only features of the
-    shares from `shares[0]` to `shares[1]` are listed. Returns how many there are.
+    `pairs` has, for each share, the bits of pairs whose bound exceeds the threshold. Only features of the
+    shares from `shares[0]` to `shares[1]` are listed. Returns their number.
     """
     listed, is_high, keys, basic = room
     n_arcs, code = n_arcs_of(parts, part), parts.codes[part]
@@ -249,7 +267,7 @@ def list_candidates(parts, part, is_alive, pairs, shares, room):
 
 @compiled
 def sketch_features(parts, numbers, residues, is_alive, pairs, share, sketch):
-    """Add residues to the bounds of the features of one share."""
+    """Add residuals to the bounds of the features of one share."""
     room = make_room(parts, numbers)
     for part in numbers:
         sign, amount = PLUS if residues[part] > 0 else MINUS, abs(residues[part])
@@ -271,7 +289,7 @@ def make_table(size):
 
 @in_place
 def _find(keys, key):
-    """Return the slot of a key, or the empty one where it would be."""
+    """Return the slot of a key, or the empty slot for it."""
     mask = np.uint64(keys.size - 1)
     slot = (key >> np.uint64(17)) & mask
     while keys[slot] != EMPTY and keys[slot] != key:
@@ -330,7 +348,7 @@ def key_of(code, basic):
 
 @compiled
 def index_features(codes, basic, known):
-    """Fill the arrays of `known` for features: `slots` is all -1 and the others 0 at first."""
+    """Fill the arrays of `known` for features: `slots` is -1 and the others are 0 at first."""
     mask = np.uint64(known.slots.size - 1)
     for number in range(codes.size):
         key = key_of(codes[number], basic[number])
@@ -364,7 +382,7 @@ def _lookup(known, key):
 
 @in_place
 def _list_used(parts, part, role, known, listed):
-    """List the basic features of a part's arc that some feature has in its role; return how many."""
+    """List the basic features of a part's arc that some feature has in its role; return their number."""
     arc, kind = parts.arcs[part, role], parts.codes[part] // 4
     n = 0
     for at in range(parts.indptr[arc], parts.indptr[arc + 1]):
@@ -377,7 +395,7 @@ def _list_used(parts, part, role, known, listed):
 
 @in_place
 def _find_features(parts, part, known, room):
-    """List the numbers of the features of a part; return how many there are."""
+    """List the numbers of the features of a part; return their number."""
     listed, found = room
     n_arcs, code = n_arcs_of(parts, part), parts.codes[part]
     n0 = _list_used(parts, part, 0, known, listed)
@@ -402,16 +420,16 @@ def _find_features(parts, part, known, room):
 
 @compiled
 def _room_for_matches(parts):
-    """Return room for the basic features of the arcs of a part, and for the numbers of its features."""
+    """Return scratch space for the basic features of a part's arcs and for the numbers of its features."""
     widest, most = _widths(parts, np.arange(parts.codes.size))
     return np.empty((N_ROLES, widest), np.int32), np.empty(most, np.int32)
 
 
 @compiled
 def match_parts(parts, known, indptr, ids):
-    """Find the features of parts: fill their numbers in `ids`, or only `indptr` if there is no room.
+    """Find the features of parts: fill their numbers in `ids`, or only `indptr` if there is no space.
 
-    `indptr` is made that of `ids` in any case.
+    `indptr` is filled for `ids` in both cases.
     """
     room = _room_for_matches(parts)
     n_found = 0

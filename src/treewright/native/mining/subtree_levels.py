@@ -1,7 +1,7 @@
-"""Sub feature trees counted order by order, where a spectral Bloom filter says that they may be frequent.
+"""Sub feature trees counted order by order, after a spectral Bloom filter.
 
-Qian & Liu (2015), section 4.2: a round over the extensions in right trees, one over those in wrong trees, and
-an exact count of what has passed in one of them.
+Qian & Liu (2015), section 4.2: one round over the extensions in right trees, one over those in wrong trees,
+and an exact count of the extensions that passed one of them.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from treewright.native.mining.subtrees import (
 )
 
 PASSED = -1
-"""In place of a sample: the extension has passed the filter."""
+"""Value instead of a sample: the extension has passed the filter."""
 ARC, SLOT, MASK = range(3)
 
 
@@ -37,14 +37,14 @@ class SubtreeLevel(NamedTuple):
 
 
 class AdmittedRows(NamedTuple):
-    """Rows of the table of extensions that may be counted: those of feature i are from `indptr[i]` on."""
+    """Rows of the extension table that may be counted: those of feature i start at `indptr[i]`."""
 
     indptr: np.ndarray
     rows: np.ndarray
 
 
 class Sieve(NamedTuple):
-    """A filter, with the sample where each extension was last met, those met, and room for arcs of one place.
+    """A filter, with the sample where each extension was last seen, and space for the arcs of one place.
 
     `extensions` has the arc, the depth and the mask of each extension of a place.
     """
@@ -57,14 +57,14 @@ class Sieve(NamedTuple):
 
 
 class PassedRows(NamedTuple):
-    """Room for extensions that pass a filter: the features that they extend and their rows of the table."""
+    """Space for extensions that pass a filter: the features that they extend and their rows of the table."""
 
     parents: np.ndarray
     rows: np.ndarray
 
 
 class GrownSubtrees(NamedTuple):
-    """Room for features that survive, where the places of each end, and the places."""
+    """Space for features that survive, the ends of their places, and the places."""
 
     codes: np.ndarray
     ends: np.ndarray
@@ -72,10 +72,10 @@ class GrownSubtrees(NamedTuple):
 
 
 class LevelPosition(NamedTuple):
-    """How far `extend_level` came: the next feature, what was found and has grown before it.
+    """Progress of `extend_level`: the next feature, and the features found and grown before it.
 
-    If room was wanting, `room` tells how much the next feature needs: of found features, of places, of
-    features that survive.
+    If space ran out, `room` is what the next feature needs: for found features, for places, and for features
+    that survive.
     """
 
     next_parent: int
@@ -86,9 +86,9 @@ class LevelPosition(NamedTuple):
 
 @in_place
 def list_extensions(pairs, places, place, order, path, extensions):
-    """Write the arcs by which an instance can be extended, as `visit` meets them; return how many.
+    """Write the arcs by which an instance can be extended, in the order of `visit`; return their number.
 
-    `path` is that of `set_path`, which has as many arcs as `order[1]` says, for a feature of `order[0]` arcs.
+    `path` is from `set_path` and has `order[1]` arcs, for a feature of `order[0]` arcs.
     """
     n = 0
     for slot in range(order[1]):
@@ -113,7 +113,7 @@ def list_extensions(pairs, places, place, order, path, extensions):
 
 @in_place
 def count_extensions(job, level, sieve):
-    """Return how often extensions of the features of a level are met, to know how large a filter must be."""
+    """Return how often extensions of the features of a level are visited, to choose the filter size."""
     n_met, order = 0, level.codes.shape[1]
     for parent in range(level.indptr.size - 1):
         n_slots = set_path(level.codes, parent, order, sieve.path)
@@ -129,10 +129,10 @@ def count_extensions(job, level, sieve):
 
 @in_place
 def sift_level(job, level, begin, side, sieve, passed):
-    """Add the extensions of one side (1: right trees, 2: wrong ones) to a filter; write those that pass.
+    """Add the extensions of one side (1: right trees, 2: wrong trees) to a filter; write those that pass.
 
-    Each is added once a sample, if an instance is local. Stops before a feature whose extensions might find
-    no room in `passed`; returns which, and how many were written.
+    Each is added once per sample, if an instance is local. Stops before a feature whose extensions might not
+    fit into `passed`; returns its number and the number of extensions written.
     """
     n_passed, order, stamps = 0, level.codes.shape[1], sieve.stamps
     for parent in range(begin, level.indptr.size - 1):
@@ -169,10 +169,10 @@ def sift_level(job, level, begin, side, sieve, passed):
 
 @in_place
 def extend_level(job, level, begin, admitted, work, grown):
-    """Count the admitted extensions of the features of a level; write those that enter, and that survive.
+    """Count the admitted extensions of the features of a level; write those that enter or survive.
 
-    All rows of `work.table` are shut before and after. Survivors come in the order in which a search that
-    goes depth first would extend them. Stops before a feature for which room is wanting.
+    All rows of `work.table` are closed before and after. Survivors are in the order of a depth-first search.
+    Stops before a feature for which space runs out.
     """
     order = level.codes.shape[1]
     n_found, n_grown, n_written = 0, 0, 0
@@ -210,7 +210,7 @@ def extend_level(job, level, begin, admitted, work, grown):
 
 @in_place
 def load_feature(level, number, work):
-    """Put a feature of a level, with its places, at the bottom of the stack."""
+    """Load a feature of a level, with its places, at the bottom of the stack."""
     begin, end = level.indptr[number], level.indptr[number + 1]
     order, places = level.codes.shape[1], work.places
     for place in range(begin, end):
@@ -225,16 +225,16 @@ def load_feature(level, number, work):
 
 @in_place
 def set_stamps(table, admitted, parent, stamp):
-    """Let the admitted extensions of a feature be counted, or no longer."""
+    """Allow or disallow counting of the admitted extensions of a feature."""
     for at in range(admitted.indptr[parent], admitted.indptr[parent + 1]):
         table[admitted.rows[at], STAMP] = stamp
 
 
 @in_place
 def take_grown(work, order, n_kept, grown, n_before):
-    """Copy what was put on the stack, the topmost first; return how many places are written.
+    """Copy the features from the stack, topmost first; return the number of places written.
 
-    `n_before` features and places are written before.
+    `n_before` features and places have been written before.
     """
     stack = work.stack
     n_grown, n_written = n_before

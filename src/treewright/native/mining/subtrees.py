@@ -1,13 +1,12 @@
 """Sub feature trees of dependency trees, counted where two trees differ.
 
-A fragment of a tree is grown by rightmost extension (Qian & Liu 2015, section 5.2.2), so that each is met
-once; those of both trees of a pair are met together. A sub feature tree is a fragment with one feature for
-each arc; it is written as a code for each arc, in the order in which they were added: feature * `N_DEPTHS` +
-depth.
+A fragment of a tree is grown by rightmost extension (Qian & Liu 2015, section 5.2.2), so that each is visited
+once; those of both trees of a pair are visited together. A sub feature tree is a fragment with one feature
+per arc; it is stored as a code per arc, in the order in which arcs were added: feature * `N_DEPTHS` + depth.
 
-An instance is local if it holds what only one of the trees has, or is so near that it can grow to hold it.
-Only local instances decide what is extended; but a feature whose other instances are in both trees is in
-both.
+An instance is local if it contains an arc that only one of the trees has, or is close enough to grow to one.
+Only local instances determine what is extended; a feature whose other instances are in both trees is in both
+trees.
 """
 
 from typing import NamedTuple
@@ -18,19 +17,19 @@ from treewright.native.compiling import in_place
 from treewright.native.mining.forests import ArcForest, Features
 
 N_DEPTHS = 8
-"""No fragment is deeper."""
+"""Maximum depth of a fragment."""
 ONLY_RIGHT, ONLY_WRONG, BOTH = 1, 2, 3
 """Masks of pairs of trees."""
 ELSEWHERE = 4
-"""Beside the mask of local instances: there is also one that is not local."""
+"""Flag beside the mask of local instances: there is also an instance that is not local."""
 FAR = 127
 
 
 @in_place
 def fill_distances(pairs, degree, nodes, distances):
-    """Fill how many arcs a fragment with this arc needs to hold what only one of the trees has, or more.
+    """Fill how many arcs a fragment with this arc needs to contain an arc that only one of the trees has.
 
-    At most `degree` arcs are looked for; `nodes` is room for a number for each word.
+    At most `degree` arcs are searched; `nodes` has space for a number per word.
     """
     for arc in range(distances.size):
         distances[arc] = 0 if pairs.masks[arc] != BOTH else FAR
@@ -51,17 +50,17 @@ def fill_distances(pairs, degree, nodes, distances):
 
 STAMP, BITS, PLUS, MINUS, GAIN, LOSS, SIZE, PLACE, START = range(9)
 N_COLUMNS = 9
-"""What the table has for each extension: the sample where it was last met and how; in how many samples local
-instances are in the right tree and in the wrong one; in how many only one of the trees has it; all instances;
+"""Columns of the table of extensions: the sample where it was last seen and how; numbers of samples with
+local instances in the right tree and in the wrong tree; samples where only one tree has it; all instances;
 and where these are written."""
 SHUT = -1
-"""In place of the sample: the extension is not to be counted."""
+"""Value instead of the sample: the extension is not to be counted."""
 
 
 class Job(NamedTuple):
-    """What is the same in a whole search: the pairs of trees, the features and distances of their arcs.
+    """Constants of a search: the pairs of trees, and the features and distances of their arcs.
 
-    `numbers` has a random one for each sample, of which signatures are sums.
+    `numbers` has a random number per sample; signatures are sums of these.
     """
 
     pairs: ArcForest
@@ -74,7 +73,7 @@ class Job(NamedTuple):
 
 
 class Roots(NamedTuple):
-    """The arcs of feature i are `arcs[indptr[i]:indptr[i + 1]]`, of samples where one of them is local."""
+    """The arcs of feature i are `arcs[indptr[i]:indptr[i + 1]]`, from samples with a local instance."""
 
     indptr: np.ndarray
     arcs: np.ndarray
@@ -89,7 +88,7 @@ class Places(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """Features that wait to be extended: their codes, order, and places."""
+    """Features to be extended: their codes, orders and places."""
 
     codes: np.ndarray
     orders: np.ndarray
@@ -98,9 +97,9 @@ class Stack(NamedTuple):
 
 
 class SelectedSubtrees(NamedTuple):
-    """Features whose gradient exceeds the threshold: codes, order, in how many samples which tree has them.
+    """Features whose gradient exceeds the threshold: codes, orders, and the numbers of samples by tree.
 
-    Features that tell the same trees of the same samples apart have the same signature.
+    Features that occur in the same trees of the same samples have the same signature.
     """
 
     codes: np.ndarray
@@ -110,7 +109,7 @@ class SelectedSubtrees(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room for a search: a table with a row for each extension, those met, and the path to the last arc.
+    """Scratch space for a search: a table with a row per extension, those seen, and the path to the last arc.
 
     `tallies` has, for each order: candidates, instances, survivors.
     """
@@ -126,10 +125,10 @@ class Work(NamedTuple):
 
 
 class Extension(NamedTuple):
-    """An arc that an instance of a feature is extended by.
+    """An arc by which an instance of a feature is extended.
 
-    `order` is that of the feature, `place` where the instance is, `slot` the depth of the arc, and `mask` the
-    trees that have both.
+    `order` is that of the feature, `place` the position of the instance, `slot` the depth of the arc, and
+    `mask` the trees that have both.
     """
 
     order: int
@@ -140,9 +139,9 @@ class Extension(NamedTuple):
 
 
 class SearchPosition(NamedTuple):
-    """How far a search came: the next root and the features found before it.
+    """Progress of a search: the next root and the features found before it.
 
-    If room was wanting, `room` tells how much it needs: of found features, of places, of the stack.
+    If space ran out, `room` is what is needed: for found features, for places, and for the stack.
     """
 
     next_root: int
@@ -152,7 +151,7 @@ class SearchPosition(NamedTuple):
 
 @in_place
 def settle(table, signatures, numbers, row):
-    """Add what was met in a sample to the counts and the signature of an extension."""
+    """Add the instances of a sample to the counts and the signature of an extension."""
     bits = table[row, BITS]
     if bits & ONLY_RIGHT:
         table[row, PLUS] += 1
@@ -186,9 +185,9 @@ def count_basic(job, table, signatures):
 
 @in_place
 def fill_roots(job, table, roots):
-    """Fill the arcs of each feature; `table` is that of `count_basic`, `roots.indptr` has room for all.
+    """Fill the arcs of each feature; `table` is from `count_basic`, `roots.indptr` has space for all.
 
-    Samples without any local instance are left out: `table` then has where the arcs of each feature end.
+    Samples without a local instance are left out: `table` then has the ends of the arcs of each feature.
     """
     pairs = job.pairs
     for row in range(table.shape[0]):
@@ -210,7 +209,7 @@ def fill_roots(job, table, roots):
 
 @in_place
 def begin_sample(table, row, stamp):
-    """Forget the places in the last sample if none of them was local."""
+    """Remove the places in the last sample if none of them was local."""
     if table[row, STAMP] != 0 and (table[row, BITS] & BOTH) == 0:
         table[row, PLACE] = table[row, START]
     table[row, START] = table[row, PLACE]
@@ -219,9 +218,9 @@ def begin_sample(table, row, stamp):
 
 @in_place
 def search_roots(job, roots, ends, span, work):
-    """Count all features that grow from a span of basic features, depth first; stop where room is wanting.
+    """Count all features that grow from a range of basic features, depth first; stop where space runs out.
 
-    Those of a root for which there is no room are not found at all.
+    The features of a root for which space runs out are not returned.
     """
     n_found = 0
     for root in range(span[0], span[1]):
@@ -240,7 +239,7 @@ def search_roots(job, roots, ends, span, work):
 
 @in_place
 def search_root(job, roots, ends, root, n_found, work):
-    """Count all features that grow from a basic one; return whether there was room, and what is needed."""
+    """Count all features that grow from a basic one; return whether space sufficed, and what is needed."""
     places, stack = work.places, work.stack
     n_begin = ends[root] - roots.indptr[root]
     if n_begin > places.masks.size:
@@ -281,7 +280,7 @@ def visit(job, work, number, n_slots, n_met, is_writing):
     """Visit the extensions of all instances of a feature, to count them or to write their places.
 
     A new arc is the right neighbour of an arc of the rightmost path, at its depth, or below the last arc.
-    Returns how many extensions were met.
+    Returns the number of extensions visited.
     """
     pairs, places, stack = job.pairs, work.places, work.stack
     order = stack.orders[number]
@@ -347,11 +346,11 @@ def write_place(places, place, order, arc, mask, distance, target):
 
 @in_place
 def judge(job, work, n_met, number, n_found):
-    """Tell which extensions survive, and write those that enter.
+    """Determine which extensions survive, and write those that enter.
 
-    Returns how many are to be extended, how many places are needed with their instances, and how many
-    features were found so far. The row of such an extension has its first place; that of another has no
-    instances any more.
+    Returns the number of extensions to extend, the number of places that their instances need, and the number
+    of features found so far. The row of such an extension has its first place; the rows of others have no
+    instances.
     """
     table, found, order = work.table, work.found, work.stack.orders[number]
     is_extended = order + 1 < job.degree
@@ -392,10 +391,10 @@ def copy_codes(job, codes, number, order, row, target, at):
 
 @in_place
 def push(job, work, n_met, number, n_kept, n_places):
-    """Put the extensions of a feature in its place on the stack; return how many wait there.
+    """Replace a feature on the stack by its extensions; return the size of the stack.
 
-    Those whose places are the last come last, so that what lies behind the places of the topmost is free.
-    The first of them takes the place of the feature itself, so it is written at the end.
+    Extensions are sorted by their places, so the space after the places of the topmost is free. The first
+    extension overwrites the feature itself, so it is written last.
     """
     table, stack = work.table, work.stack
     order, position = stack.orders[number], number + n_kept
@@ -413,7 +412,7 @@ def push(job, work, n_met, number, n_kept, n_places):
 
 @in_place
 def clear(work, n_met):
-    """Make the rows of the table that were used zero again."""
+    """Reset the used rows of the table to zero."""
     for at in range(n_met):
         work.signatures[work.met[at]] = np.uint64(0)
         for column in range(N_COLUMNS):

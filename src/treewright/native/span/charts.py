@@ -1,15 +1,15 @@
 """The chart of all constituency trees over a sentence, as a hypergraph.
 
-A tree is a set of labelled spans, and its score is the sum of theirs. Constituents have any number of
-children; these are put together from the right, two at a time. Nodes are
+A tree is a set of labelled spans, and its score is the sum of their scores. Constituents have any number of
+children; these are combined from the right, two at a time. Nodes are
 
 * body(i, j): two or more constituents or words next to each other, of which the first ends at any split;
 * complete(i, j): a constituent, which is a body with a label of its span, or a word, with a label or without;
 * tail(i, j): either of them, which is what may follow the first child of a body.
 
-The tail of a body never is the first child of one, so that a tree has one derivation, however many children
-its constituents have: the k best derivations are k trees, and a sum over derivations is one over trees.
-Spans are counted by start, then by end.
+The tail of a body is never the first child of one, so a tree has exactly one derivation, however many
+children its constituents have: the k-best derivations are the k-best trees, and a sum over derivations is a
+sum over trees. Spans are numbered by start, then by end.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,8 @@ class SpanChart(NamedTuple):
 
     graph: Hypergraph
     part: np.ndarray
-    """What each edge adds to a tree: the number of a span times the labels of each, and a label; or -1."""
+    """The part that each edge adds to a tree: the number of a span times the number of labels, plus a label;
+    or -1."""
 
 
 @in_place
@@ -43,7 +44,7 @@ def span_number(n, start, end):
 
 @in_place
 def _body(n, start, end):
-    """Return the node of a body; narrower spans come before wider ones, words first of all."""
+    """Return the node of a body; narrower spans come before wider ones, after the words."""
     width = end - start
     return n + 3 * ((width - 2) * (n + 1) - (width * (width - 1) // 2 - 1) + start)
 
@@ -60,11 +61,11 @@ def _tail(n, start, end):
 
 @compiled
 def build_span_chart(scores, n, is_rooted):
-    """Make the hypergraph of all trees over `n` words.
+    """Build the hypergraph of all trees over `n` words.
 
-    `scores` has a row for each span and a column for each label that is considered there, minus infinity for
-    none. If trees are rooted, there is a root above them that is no part of the chart, so that they may be
-    several constituents next to each other.
+    `scores` has a row per span and a column per label considered there, minus infinity for none. If trees are
+    rooted, there is a root above them that is not part of the chart, so that a tree may be several adjacent
+    constituents.
     """
     n_spans, n_labels = scores.shape
     n_wide = n_spans - n
@@ -108,9 +109,9 @@ def build_span_chart(scores, n, is_rooted):
 
 @compiled
 def best_span_trees(scores, n, is_rooted, parts, totals):
-    """Fill the parts of the best trees, a tree a row, -1 behind the last, and their scores.
+    """Fill the parts of the best trees, one tree per row, padded with -1, and their scores.
 
-    There are as many as rows of `parts`, or all; return their number.
+    There are as many trees as rows of `parts`, or fewer if there are no more; return their number.
     """
     graph, part = build_span_chart(scores, n, is_rooted)
     n_nodes = graph.arc.size
@@ -137,10 +138,10 @@ def best_span_trees(scores, n, is_rooted, parts, totals):
 
 @compiled
 def span_marginals(scores, n, is_rooted, marginal):
-    """Fill the probability of each span to be a constituent or a word, when scores are log-potentials.
+    """Fill the probability that each span is a constituent or a word; scores are log-potentials.
 
-    Returns the logarithm of the sum over all trees. What each label of a span contributes is known from its
-    score, so that one column, the logarithm of the sum over labels, is enough.
+    Returns the log of the sum over all trees. The share of each label of a span follows from its score, so
+    that one column, the log of the sum over labels, is enough.
     """
     graph, _ = build_span_chart(scores, n, is_rooted)
     of_nodes = np.empty(graph.arc.size, np.float64)
@@ -153,7 +154,7 @@ def span_marginals(scores, n, is_rooted, marginal):
 
 @compiled
 def batch_marginals(scores, lengths, is_rooted, marginal):
-    """Fill the marginals of the spans of sentences, one after the other; return the sum of their log sums."""
+    """Fill the span marginals of sentences, one after the other; return the sum of their log sums."""
     total = 0.0
     begin = 0
     for n in lengths:

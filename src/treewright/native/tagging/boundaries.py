@@ -1,8 +1,8 @@
-"""Where tokens and sentences end: a decision after each character, and one after each token.
+"""Boundaries of tokens and sentences: a decision after each character, and one after each token.
 
 A unit is a character or a token. It has attributes, some of which depend on the decisions before it, and its
-features are conjunctions of attributes of units near it. The score of an end is the sum of their weights.
-These are learnt by logistic regression with AdaGrad (Duchi, Hazan and Singer 2011).
+features are conjunctions of attributes of nearby units. The score of a boundary is the sum of the weights of
+its features, which are learnt by logistic regression with AdaGrad (Duchi, Hazan and Singer 2011).
 """
 
 from typing import NamedTuple
@@ -13,21 +13,21 @@ from treewright.native.compiling import compiled, in_place
 from treewright.native.hashing import PRIME, mix
 
 SPACE, LINE, PARAGRAPH = 1, 2, 3
-"""Kinds of white space: what comes after them is not white space. A paragraph ends at `PARAGRAPH` alone."""
+"""Kinds of white space; other kinds have higher numbers. Only `PARAGRAPH` ends a paragraph."""
 
 POINT, FOLDED, KIND, REST, REST_SHAPE, NEXT, WORD_BEGIN, WORD_END, WORD_OVER = range(9)
 BEGUN, BEGUN_SHAPE, BEGUN_SIZE = range(9, 12)
-"""Attributes of a character. Those from `BEGUN` on are of its token up to and including it."""
+"""Attributes of a character. Those from `BEGUN` on describe its token up to and including it."""
 N_CHARACTER_ATTRIBUTES = 12
 FORM, LOWER, SHAPE, SUFFIX, FIRST, LAST, SIZE, GAP, CLASS, AHEAD = range(10)
 SINCE, OPEN, START, PREVIOUS = range(10, 14)
-"""Attributes of a token. Those from `SINCE` on are of its sentence up to and including it."""
+"""Attributes of a token. Those from `SINCE` on describe its sentence up to and including it."""
 N_TOKEN_ATTRIBUTES = 14
 PADDING = 9
 """Rows of zeros on either side of the attributes of units."""
 MAX_SIZE = 12
 MAX_WORD = 6
-"""Characters of a word that is looked for in a text without spaces."""
+"""Maximum length of words that are looked up in a text without spaces."""
 MAX_AHEAD = 24
 SUFFIX_SIZE = 3
 KEY_SHIFT = np.uint64(32)
@@ -38,37 +38,37 @@ class Characters(NamedTuple):
     """A text, character by character."""
 
     points: np.ndarray
-    """White space is a space here."""
+    """Code points; white space is a space."""
     folded: np.ndarray
-    """In lower case, all digits alike."""
+    """Lower-case code points, with all digits equal."""
     kinds: np.ndarray
     holds: np.ndarray
     """Whether a token must not end after the character, unless white space follows."""
 
 
 class Rules(NamedTuple):
-    """What features are made of: attributes of units at offsets."""
+    """Templates of features: attributes of units at offsets."""
 
     sizes: np.ndarray
     parts: np.ndarray
 
 
 class BoundaryWeights(NamedTuple):
-    """The weight of each feature, at the low bits of its key or after them; a key of 0 is none."""
+    """The weight of each feature, at the slot of its key's low bits or after it; a key of 0 is empty."""
 
     keys: np.ndarray
     values: np.ndarray
 
 
 class TokenLexicon(NamedTuple):
-    """Classes of words in lower case, by the key of the word, placed as in `BoundaryWeights`."""
+    """Classes of lower-case words, in a hash table by key, as in `BoundaryWeights`."""
 
     keys: np.ndarray
     classes: np.ndarray
 
 
 class Learnt(NamedTuple):
-    """Features as they are learnt."""
+    """The state of training."""
 
     weights: np.ndarray
     squares: np.ndarray
@@ -87,13 +87,13 @@ def small(key):
 
 @in_place
 def is_space(kind):
-    """Tell whether a kind is one of white space."""
+    """Return whether a kind is one of white space."""
     return SPACE <= kind <= PARAGRAPH
 
 
 @in_place
 def fill_characters(text, attributes):
-    """Fill the attributes of characters that depend on no decision; row `PADDING` is that of the first."""
+    """Fill the attributes of characters that depend on no decision; row `PADDING` is the first character."""
     rest = shape = PRIME
     following = upcoming = np.uint64(0)
     for at in range(text.points.size - 1, -1, -1):
@@ -119,7 +119,7 @@ def fill_characters(text, attributes):
 
 @in_place
 def fill_words(text, words, attributes):
-    """Fill, for each character, the longest known words that begin at it, end at it, or go on after it."""
+    """Fill, for each character, the longest known words that start at it, end at it, or continue after it."""
     n_characters = text.points.size
     for begin in range(n_characters):
         key = PRIME
@@ -155,7 +155,7 @@ def follow_token(text, at, begin, state, attributes):
 
 @in_place
 def is_open(text, at, is_joined, with_spaces):
-    """Tell whether a token may end or go on after a character; `with_spaces` if some have spaces."""
+    """Return whether a token may end or continue after a character; `with_spaces` if some have spaces."""
     after = at + 1
     if after == text.points.size:
         return False
@@ -168,7 +168,7 @@ def is_open(text, at, is_joined, with_spaces):
 
 @in_place
 def must_end(text, at):
-    """Tell whether a token that is no open question ends after a character."""
+    """Return whether a token whose end is not in question ends after a character."""
     return at + 1 == text.points.size or is_space(text.kinds[at + 1])
 
 
@@ -186,7 +186,7 @@ def fill_keys(rules, attributes, at, keys):
 
 @in_place
 def slot_of(keys, key):
-    """Return the place of a key in a table, or the empty one where it could stand."""
+    """Return the slot of a key in a table, or the empty slot for it."""
     mask = keys.size - 1
     slot = np.int64(key) & mask
     while keys[slot] != key and keys[slot] != 0:
@@ -196,7 +196,7 @@ def slot_of(keys, key):
 
 @in_place
 def index_keys(keys, table, slots):
-    """Put distinct keys into an empty table, and fill where each is."""
+    """Insert distinct keys into an empty table, and fill their slots."""
     for number in range(keys.size):
         slots[number] = slot_of(table, keys[number])
         table[slots[number]] = keys[number]
@@ -204,7 +204,7 @@ def index_keys(keys, table, slots):
 
 @in_place
 def score(rules, weights, attributes, at, keys):
-    """Return the score of an end after a unit."""
+    """Return the score of a boundary after a unit."""
     fill_keys(rules, attributes, at, keys)
     total = 0.0
     for key in keys:
@@ -235,7 +235,7 @@ def find_token_ends(text, model, is_joined, with_spaces, attributes, ends):
 
 @compiled
 def fill_token_keys(text, rules, is_joined, with_spaces, ends, attributes):
-    """Return the open questions of a text whose tokens are known, and the keys of their features."""
+    """Return the undecided characters of a text whose tokens are known, and the keys of their features."""
     state = np.zeros(2, np.uint64)
     begin = -1
     n_open = 0
@@ -257,7 +257,7 @@ def fill_token_keys(text, rules, is_joined, with_spaces, ends, attributes):
 
 @in_place
 def list_tokens(text, ends, begins, stops):
-    """Fill where tokens begin and stop; return how many there are."""
+    """Fill the start and end of tokens; return their number."""
     n_tokens = 0
     begin = -1
     for at in range(ends.size):
@@ -273,7 +273,7 @@ def list_tokens(text, ends, begins, stops):
 
 @in_place
 def fill_tokens(text, begins, stops, lexicon, has_lines, attributes, is_last):
-    """Fill the attributes of tokens that depend on no decision, and which are the last of a paragraph."""
+    """Fill the attributes of tokens that do not depend on decisions, and whether each ends a paragraph."""
     for token in range(begins.size):
         values = attributes[token + PADDING]
         begin, stop = begins[token], stops[token]
@@ -307,7 +307,7 @@ def fill_tokens(text, begins, stops, lexicon, has_lines, attributes, is_last):
 
 @in_place
 def ends_sentences(point):
-    """Tell whether a character ends sentences in some script."""
+    """Return whether a character ends sentences in some script."""
     is_western = point in (46, 33, 63, 0x2026)
     return is_western or point in (0x3002, 0xFF01, 0xFF1F, 0xFF0E, 0x061F, 0x06D4, 0x0964, 0x037E)
 
@@ -320,9 +320,10 @@ def in_bins(number):
 
 @in_place
 def follow_sentence(text, stop, token, first, state, attributes):
-    """Fill the attributes of a token that depend on where its sentence begins.
+    """Fill the attributes of a token that depend on where its sentence starts.
 
-    `state` counts the open brackets and quotation marks of the sentence, and knows how the one before ended.
+    `state` has the numbers of open brackets and quotation marks of the sentence, and the end of the previous
+    one.
     """
     values = attributes[token + PADDING]
     if token == first:
@@ -342,7 +343,7 @@ def follow_sentence(text, stop, token, first, state, attributes):
 
 @in_place
 def describe_sentence(attributes, first, last):
-    """Return how a sentence begins, how it ends, and whether it is short."""
+    """Return how a sentence starts, how it ends, and whether it is short."""
     begin, end = attributes[first + PADDING], attributes[last + PADDING]
     return (np.int64(begin[FIRST]) * 256 + np.int64(end[FIRST])) * 2 + (last - first < 6)
 
@@ -379,9 +380,9 @@ def fill_sentence_keys(text, stops, rules, attributes, ends):
 
 @in_place
 def learn(rows, gold, order, rate, penalty, learnt):
-    """Take one pass of logistic regression over the units in `order`.
+    """Make one pass of logistic regression over the units in `order`.
 
-    A row of -1 is no feature. Returns the sum of the losses.
+    A value of -1 is no feature. Returns the sum of the losses.
     """
     weights, squares, totals, steps = learnt
     loss = 0.0

@@ -1,9 +1,9 @@
-"""Choosing an outcome, such as a combination of tags, for each word of a text.
+"""Classification of each word of a text, for example into combinations of tags.
 
-An outcome is made of pieces, which it may share with others, and its score is the sum of theirs. A feature
-has a weight for each piece that it met in an update; together they are the feature's row in a table. Words
-are taken from left to right, so that a word knows the outcomes before it. Weights are learnt by the averaged
-perceptron (Collins 2002) with a margin.
+An outcome consists of pieces, which it may share with others, and its score is the sum of their scores. A
+feature has a weight for each piece that it has been updated with; together these are the row of the feature
+in a table. Words are processed from left to right, so that features can use the outcomes before a word.
+Weights are learnt by the averaged perceptron (Collins 2002) with a margin.
 """
 
 from typing import NamedTuple
@@ -14,14 +14,14 @@ from treewright.native.compiling import compiled, in_place
 from treewright.native.hashing import PRIME, mix
 
 WORD, LOWER, CLASS, SHAPE, PREFIX, SUFFIX = 0, 1, 2, 3, 4, 8
-"""Attributes of a word; those of its affixes of 1 letter, 2 letters and so on follow each other."""
+"""Attributes of a word; those of its affixes of 1 letter, 2 letters and so on are consecutive."""
 N_PREFIXES, N_SUFFIXES = 4, 6
 N_WORD_ATTRIBUTES = 14
 UPOS, TAG, LABEL = 14, 15, 16
 """Attributes of the label of a word."""
 TOO_SHORT = np.uint64(0)
 BEFORE, AFTER = np.uint64(1), np.uint64(2)
-"""Values of an attribute where there is no such affix, before the sentence, and after it."""
+"""Values of an attribute if there is no such affix, before the sentence, and after it."""
 KEY_SHIFT = np.uint64(32)
 
 
@@ -31,7 +31,7 @@ class Letters(NamedTuple):
     indptr: np.ndarray
     points: np.ndarray
     folded: np.ndarray
-    """In lower case, and all digits alike."""
+    """Lower-case letters, with all digits equal."""
     shapes: np.ndarray
     """Kinds of letters."""
 
@@ -55,27 +55,27 @@ class EncodedText(NamedTuple):
 
 
 class WordTemplates(NamedTuple):
-    """What features are made of: attributes of words at offsets."""
+    """Templates of features: attributes of words at offsets."""
 
     numbers: np.ndarray
     sizes: np.ndarray
     parts: np.ndarray
     is_lexical: np.ndarray
-    """Whether the word itself is a part, or its class."""
+    """Whether the template includes the word itself, or its class."""
 
 
 class WeightTable(NamedTuple):
     """Weights, with a row for each feature."""
 
     slots: np.ndarray
-    """The row of each key, at the key's low bits or after them; -1 is none. Its size is a power of 2."""
+    """The row of each key, at the key's low bits or after them; -1 is empty. Its size is a power of 2."""
     keys: np.ndarray
     starts: np.ndarray
     sizes: np.ndarray
     rooms: np.ndarray
-    """How many pieces a row can hold before it must move."""
+    """Capacity of each row in pieces, beyond which it moves."""
     used: np.ndarray
-    """One number: where new rows can begin."""
+    """One number: where new rows can start."""
     pieces: np.ndarray
     weights: np.ndarray
     totals: np.ndarray
@@ -83,11 +83,11 @@ class WeightTable(NamedTuple):
 
 
 class OutcomeModel(NamedTuple):
-    """What outcomes are scored with."""
+    """The weights and features that score outcomes."""
 
     fixed: WordTemplates
     moving: WordTemplates
-    """Those that look at outcomes before the word."""
+    """Templates that use the outcomes before the word."""
     indptr: np.ndarray
     pieces: np.ndarray
     """Pieces of each outcome."""
@@ -111,7 +111,7 @@ def fill_attributes(letters, lexicon, attributes):
 
 @in_place
 def hash_runs(points, longest):
-    """Hash letters, of equal ones in a row no more than `longest`."""
+    """Hash letters, with runs of equal letters cut to `longest`."""
     key = PRIME
     n_equal = 0
     for at in range(points.size):
@@ -137,7 +137,7 @@ def _fill_affixes(folded, values):
 
 @compiled
 def word_class(lexicon, values, shapes):
-    """Return the class of a word from the lexicon or, without one, its first letter's kind and its ending."""
+    """Return the class of a word from the lexicon, or else its first letter's kind and its ending."""
     at = np.searchsorted(lexicon.forms, values[LOWER])
     if at < lexicon.forms.size and lexicon.forms[at] == values[LOWER]:
         return mix(PRIME, lexicon.classes[at])
@@ -167,7 +167,7 @@ def fill_keys(templates, text, labels, sentence, at, keys):
 
 @in_place
 def fill_text_keys(templates, text, labels, keys):
-    """Fill the keys of the features of all words, a row of `keys` each."""
+    """Fill the keys of the features of all words, one row of `keys` per word."""
     for sentence in range(text.indptr.size - 1):
         for at in range(text.indptr[sentence], text.indptr[sentence + 1]):
             fill_keys(templates, text, labels, sentence, at, keys[at])
@@ -175,7 +175,7 @@ def fill_text_keys(templates, text, labels, keys):
 
 @in_place
 def index_keys(keys, slots):
-    """Fill `slots`, which are -1, with the places of distinct keys."""
+    """Fill `slots`, which are -1, with the positions of distinct keys."""
     for row in range(keys.size):
         slot = np.int64(keys[row]) & (slots.size - 1)
         while slots[slot] >= 0:
@@ -185,7 +185,7 @@ def index_keys(keys, slots):
 
 @in_place
 def find_row(table, key):
-    """Return the row of a feature, -1 if it has none."""
+    """Return the row of a feature; -1 if it has none."""
     slots = table.slots
     slot = np.int64(key) & (slots.size - 1)
     while slots[slot] >= 0 and table.keys[slots[slot]] != key:
@@ -203,9 +203,9 @@ def fill_rows(table, keys, rows):
 
 @compiled
 def gather_rows(model, text, rows, found, sentence, at, is_hidden, chosen):
-    """Fill the rows of a word's features; return how many there are.
+    """Fill the rows of a word's features; return their number.
 
-    `rows` are those of the fixed templates, `found` the outcomes of the words before. A hidden word has no
+    `rows` are those of the fixed templates, `found` the outcomes of the previous words. A hidden word has no
     lexical features.
     """
     n_rows = 0
@@ -226,7 +226,7 @@ def gather_rows(model, text, rows, found, sentence, at, is_hidden, chosen):
 
 @in_place
 def best_outcome(model, rows, right, margin, score):
-    """Return the best outcome, the first of equals, where all but the right one are ahead by the margin."""
+    """Return the best outcome (the first if tied), with the margin added to all but the right one."""
     table = model.table
     score[:] = 0.0
     for row in rows:
@@ -256,10 +256,9 @@ def choose(model, text, rows, found):
 
 @compiled
 def learn(model, text, rows, gold, is_hidden, margin, order, step):
-    """Take one pass over the sentences in `order`; return the table and the number of updates.
+    """Make one pass over the sentences in `order`; return the table and the number of updates.
 
-    The outcomes that a word knows are those that were best just before, margin included. `step` counts
-    words and goes on from pass to pass.
+    Features use the outcomes that were just predicted, with the margin. `step` counts words over all passes.
     """
     chosen = np.empty(rows.shape[1] + model.moving.sizes.size, np.int32)
     score = np.empty(model.n_pieces)
@@ -280,18 +279,18 @@ def learn(model, text, rows, gold, is_hidden, margin, order, step):
 
 @in_place
 def n_pieces_of(model, outcome, other):
-    """Return how many pieces two outcomes have, each for itself."""
+    """Return the number of pieces of two outcomes, counted separately."""
     indptr = model.indptr
     return indptr[outcome + 1] - indptr[outcome] + indptr[other + 1] - indptr[other]
 
 
 @compiled
 def with_room(model, rows, n_more):
-    """Return the model with enough room in its table to add up to `n_more` pieces to each of `rows`."""
+    """Return the model with enough space in its table to add up to `n_more` pieces to each of `rows`."""
     table = model.table
     need = 0
     for row in rows:
-        # A row that grows leaves its old places behind, all in all less than thrice its last room.
+        # A row that grows leaves its old space behind, in total less than three times its last capacity.
         need += 5 * (table.rooms[row] + n_more) + 8
     size = table.pieces.size
     if table.used[0] + need <= size:
@@ -313,7 +312,7 @@ def with_room(model, rows, n_more):
 
 @in_place
 def _add(model, rows, outcome, other, amount, step):
-    """Add to the weights of the pieces that an outcome does not share with the other."""
+    """Add to the weights of the pieces of an outcome that the other does not share."""
     others = model.pieces[model.indptr[other] : model.indptr[other + 1]]
     for piece in model.pieces[model.indptr[outcome] : model.indptr[outcome + 1]]:
         is_shared = False
@@ -328,7 +327,7 @@ def _add(model, rows, outcome, other, amount, step):
 
 @in_place
 def place_of(table, row, piece):
-    """Return where the weight of a piece stands; the row is moved if it must grow."""
+    """Return the position of the weight of a piece; the row is moved if it must grow."""
     begin, size = table.starts[row], table.sizes[row]
     for at in range(begin, begin + size):
         if table.pieces[at] == piece:
@@ -342,7 +341,7 @@ def place_of(table, row, piece):
 
 @in_place
 def _move(table, row):
-    """Move a row to where it has half as much room again; return its new beginning."""
+    """Move a row to a place with half as much capacity again; return its new start."""
     old, new, size = table.starts[row], table.used[0], table.sizes[row]
     for at in range(size):
         table.pieces[new + at] = table.pieces[old + at]

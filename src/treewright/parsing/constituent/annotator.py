@@ -1,4 +1,4 @@
-"""What constituency parsers and their rerankers do with files: brackets, CoNLL-U or text in, brackets out."""
+"""Input and output of constituency parsers and rerankers: brackets, CoNLL-U or text in, brackets out."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ Sentence: TypeAlias = ConstTree | DepTree
 
 
 class ConstituentAnnotator(Annotator):
-    """A model that finds constituency trees; subclasses offer `kbest`."""
+    """A model that predicts constituency trees; subclasses implement `kbest`."""
 
     finds = "constituents"
     can = frozenset({"k", "tags", "draw", "raw", "language"})
@@ -36,16 +36,16 @@ class ConstituentAnnotator(Annotator):
     def read_training(
         train: FileName, dev: FileName | None = None, *, max_length: Count | None = None
     ) -> tuple[list[ConstTree], list[ConstTree] | None]:
-        """Read what `fit` learns from.
+        """Read the training and development data for `fit`.
 
         Parameters
         ----------
         train : str
             Treebank in Penn brackets.
         dev : str, optional
-            Treebank for early stopping (a tenth of TRAIN by default).
+            Treebank for early stopping (default: a tenth of TRAIN).
         max_length : int, optional
-            Maximum number of words per sentence, with punctuation.
+            Maximum number of words per sentence, including punctuation.
         """
         return read_treebanks(train, dev, max_length=max_length)
 
@@ -56,44 +56,44 @@ class ConstituentAnnotator(Annotator):
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Learn from a treebank.
+        """Train on a treebank.
 
         Parameters
         ----------
         trees : sequence of ConstTree
+            Training trees.
         dev : sequence of ConstTree, optional
-            By whose score the best step of training is chosen; without them, by that of a tenth of the
-            trees, which are not learnt from.
+            Development trees for early stopping. Without them, a tenth of the training trees is held out.
         checkpoint : path, optional
-            A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
-            not been interrupted.
+            Folder that stores each step. If it exists, training resumes from it, with the same result
+            as without an interruption.
         """
         self._check()
         training, held_out = split_dev(trees, dev, self.random_state)
-        # What is interrupted leaves the model as it was.
+        # An interrupted training leaves the model unchanged.
         fresh = self.with_params()
         fresh._learn(training, held_out, None if checkpoint is None else Path(checkpoint))
         return self.take_fitted(fresh)
 
     def _check(self) -> None:
-        """Check the parameters."""
+        """Validate the parameters."""
         raise NotImplementedError
 
     def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
-        """Learn from trees with words; keep each step in a folder, if there is one."""
+        """Train on trees with words; store each step in a folder, if one is given."""
         raise NotImplementedError
 
     @property
     def own_tagger(self) -> Tagger | None:
-        """The tagger inside the model, or None."""
+        """The model's own tagger, or None."""
         return self.tagger_
 
     def kbest(self, sentences: Sequence[Any], k: int = 20, *, n_jobs: int | None = None) -> list[list[Any]]:
-        """Return the best trees of each sentence, with their scores."""
+        """Return the k-best trees of each sentence with their scores."""
         raise NotImplementedError
 
     def shares(self, scores: Sequence[float]) -> Sequence[float | None]:
-        """Return how probable trees are among themselves, where scores tell it."""
+        """Return the probabilities of trees relative to each other, or None if scores do not give them."""
         return [None] * len(scores)
 
     def annotate(self, sentences: Sequence[Any], *, k: int = 1) -> list[list[Analysis]]:
@@ -107,7 +107,7 @@ class ConstituentAnnotator(Annotator):
         ]
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Sentence]]:
-        """Open a file as sentences that have what the parser needs: brackets, CoNLL-U or plain text."""
+        """Open a file in brackets, CoNLL-U or plain text, and check that it has what the parser needs."""
         return self._open_checked(source, request)
 
     @contextmanager
@@ -124,7 +124,7 @@ class ConstituentAnnotator(Annotator):
             yield self._checked(read, source)
 
     def _checked(self, sentences: Iterable[Sentence], source: str) -> Iterator[Sentence]:
-        """Hand on the sentences if they have what the parser needs and brackets can hold."""
+        """Yield sentences; check that they have the required tags and can be written as brackets."""
         for number, sentence in enumerate(sentences, start=1):
             if isinstance(sentence, ConstTree):
                 yield sentence
@@ -136,7 +136,7 @@ class ConstituentAnnotator(Annotator):
                 yield _escaped(sentence)
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
-        """Return what writes a tree a line, k-best trees with sentence, rank and score before them."""
+        """Return a formatter that writes one tree per line; k-best trees with sentence, rank and score."""
         if request.draw:
             return partial(draw_analyses, target, None)
         return _show_best if request.k == 1 else _show_list
@@ -151,7 +151,7 @@ def _check_words(sentence: DepTree, place: str) -> None:
 
 
 def _escaped(sentence: DepTree) -> DepTree:
-    """Return words and tags as treebanks in brackets write them, which is how the parser knows them."""
+    """Return a sentence with words and tags escaped as in bracketed treebanks."""
     return DepTree([escape(word) for word in sentence.words], xpos=[escape(tag) for tag in sentence.xpos])
 
 

@@ -1,10 +1,10 @@
-"""Atomic features of inferences, declared as data: groups of items, and what is asked of them.
+"""Atomic features of inferences, declared as data: groups of items and their attributes.
 
 J. Turian and I. D. Melamed (2006), section 4: "is there an item in group J whose label, headword, headtag or
-class of headtag is X?" Groups that hold one item tell more than the paper asks: its first and last child, a
-number for its label and all of its children (for a word, its ending), and its width. The table is not in the
-language of `treewright.data.templates`, where a line is one conjunction: here a line asks one group many
-questions, each a feature of its own, and trees find the conjunctions.
+class of headtag is X?" Groups of one item have more attributes than in the paper: the first and last child, a
+hash of the label and all children (for a word, of its ending), and the width. The table does not use the
+language of `treewright.data.templates`, in which a line is one conjunction: here, a line lists the attributes
+of a group, each one a separate feature, and the decision trees find the conjunctions.
 """
 
 from collections.abc import Sequence
@@ -41,10 +41,10 @@ KINDS = {
     "words-of-others": native.WORDS_OF_OTHERS,
 }
 COUNTED = range(native.CHILD, native.END)
-"""Groups of one item, of which there are several."""
+"""Groups of one item that are numbered by position."""
 MOST_COUNTED = 100
 NUMBERS = range(native.SIZE, native.HEAD)
-"""Groups that are numbers, not items."""
+"""Groups that are numbers instead of items."""
 N_BINS = 10
 
 ATOMS = """
@@ -82,18 +82,40 @@ head                label word tag class first last form width inner
 others              label word tag class first last form inner
 words-of-others     label word class
 """
-"""A line for each group of items, which are counted from the edges of the inference, and what is asked of
-them."""
+"""One line per group of items, numbered from the edges of the inference, with the attributes to use."""
+PAPER_PREDICATES = PREDICATES[:4]
+"""The attributes of the paper."""
+
+
+def keep_predicates(table: str, names: Sequence[str]) -> str:
+    r"""Return a table with some attributes only, and without groups that are numbers.
+
+    Examples
+    --------
+    >>> keep_predicates("child 1 label first\nhead width\nn-words", ["label", "tag"])
+    'child 1 label'
+    """
+    found = []
+    for line in filter(str.strip, table.splitlines()):
+        words = line.split()
+        kept = [word for word in words if word not in PREDICATES or word in names]
+        if any(word in names for word in kept):
+            found.append(" ".join(kept))
+    return "\n".join(found)
+
+
+TABLES = {"paper": keep_predicates(ATOMS, PAPER_PREDICATES)}
+"""Tables with a name. The paper does not list its groups of items; these are ours, with its attributes."""
 
 
 class AtomTable(NamedTuple):
-    """Groups ready for extraction, and the number of features."""
+    """Groups compiled for feature extraction, and the number of features."""
 
     arrays: native.Atoms
     n_features: int
 
     def locate(self, features: npt.NDArray[np.int32]) -> native.Tests:
-        """Return the group, predicate and value that features stand for; anything for those below 0."""
+        """Return the group, attribute and value of each feature; arbitrary values for negative features."""
         bases = self.arrays.bases
         groups, predicates = np.nonzero(bases >= 0)
         begins = bases[groups, predicates]
@@ -107,7 +129,7 @@ class AtomTable(NamedTuple):
 
 
 class AtomGroup(NamedTuple):
-    """A line of a table: which items, counted from 0 where there are several such groups, and predicates."""
+    """A line of a table: kind of group, position of the item from 0 if there are several, and attributes."""
 
     kind: int
     argument: int
@@ -115,21 +137,22 @@ class AtomGroup(NamedTuple):
 
 
 def read_atoms(table: str, sizes: Sequence[int]) -> AtomTable:
-    """Read a table in the notation of `ATOMS`.
+    """Parse a table in the notation of `ATOMS`.
 
     Parameters
     ----------
     table : str
+        The table, one group per line.
     sizes : sequence of int
-        How many values each predicate has.
+        Number of values of each attribute.
     """
     if not isinstance(table, str) or not table.strip():
-        raise InputError(f"the table of atoms is {table!r}; expected a line for each group of items")
+        raise InputError(f"the table of atoms is {table!r}; expected one line per group of items")
     groups = [_read_group(line) for line in table.splitlines() if line.strip()]
     lines: dict[tuple[int, int], str] = {}
     for group, line in zip(groups, filter(str.strip, table.splitlines()), strict=True):
         if group[:2] in lines:
-            raise InputError(f"{line!r} has the group of {lines[group[:2]]!r}; expected each group once")
+            raise InputError(f"{line!r} repeats the group of {lines[group[:2]]!r}; expected each group once")
         lines[group[:2]] = line
     groups.sort(key=lambda group: group.kind >= native.HEAD)
     bases = np.full((len(groups), N_PREDICATES), -1, dtype=np.int32)
@@ -149,14 +172,14 @@ def _read_group(line: str) -> AtomGroup:
     kind, argument = KINDS[name], 1
     if kind in COUNTED:
         if not rest or not rest[0].isdigit() or not 1 <= int(rest[0]) <= MOST_COUNTED:
-            raise InputError(f"{name!r} has no number in {line!r}; expected one from 1 to {MOST_COUNTED}")
+            raise InputError(f"{name!r} has no number in {line!r}; expected 1 to {MOST_COUNTED}")
         argument = int(rest.pop(0))
     if kind in NUMBERS:
         if rest:
-            raise InputError(f"{rest[0]!r} is asked of {name!r}, which is a number; expected nothing")
+            raise InputError(f"{name!r} has no attribute {rest[0]!r}; expected nothing after it")
         return AtomGroup(kind, 0, [0])
     wrong = [word for word in rest if word not in PREDICATES]
     if wrong or not rest:
-        found = repr(wrong[0]) if wrong else "nothing"
-        raise InputError(f"{found} is asked in {line!r}; expected some of {', '.join(PREDICATES)}")
+        found = f"unknown attribute {wrong[0]!r}" if wrong else "no attributes"
+        raise InputError(f"{found} in {line!r}; expected some of {', '.join(PREDICATES)}")
     return AtomGroup(kind, argument - 1, sorted({PREDICATES.index(word) for word in rest}))

@@ -1,4 +1,4 @@
-"""Boosted trees of all labels, laid out for scoring inferences fast."""
+"""The boosted trees of all labels, indexed for fast scoring of inferences."""
 
 from collections.abc import Sequence
 
@@ -15,27 +15,28 @@ class EnsemblesField:
     """The trees of each label as a field of a model."""
 
     def put(self, state: State, name: str, value: Sequence[Sequence[DecisionTree]]) -> None:
-        """Add the trees."""
+        """Add the trees to a saved state."""
         state.values[name] = [len(trees) for trees in value]
         ForestField().put(state, name, join_trees([tree for trees in value for tree in trees]))
 
     def take(self, state: State, name: str) -> list[list[DecisionTree]]:
-        """Remove and return the trees."""
+        """Remove and return the trees from a saved state."""
         sizes, trees = state.values.pop(name), split_forest(ForestField().take(state, name))
         if any(type(size) is not int or size < 0 for size in sizes) or sum(sizes) != len(trees):
-            raise InputError(f"{name} of {sizes} trees; expected {len(trees)} trees in all")
+            raise InputError(f"{name} has sizes {sizes}; expected {len(trees)} trees in total")
         rest = iter(trees)
         return [[next(rest) for _ in range(size)] for size in sizes]
 
 
 def index_trees(forests: Sequence[Sequence[DecisionTree]], n_features: int) -> tuple[Index, Ensembles]:
-    """Lay out the trees of each label such that those that matter for an inference are found by its features.
+    """Index the trees of each label by features, so that only those relevant to an inference are evaluated.
 
     Parameters
     ----------
     forests : sequence of sequence of DecisionTree
-        For each label.
+        The trees of each label.
     n_features : int
+        Number of features.
     """
     forest = join_trees([tree for trees in forests for tree in trees])
     nodes = forest.nodes

@@ -1,7 +1,7 @@
-"""Sentences, derivations and training examples of a parser by classification, as arrays.
+"""Sentences, derivations and training examples of the parser by classification, as arrays.
 
-J. Turian and I. D. Melamed (2006), section 3.4: examples are all inferences considered in the states along
-the path to a gold tree. Each is stored as a few numbers; features are extracted when they are asked for.
+J. Turian and I. D. Melamed (2006), section 3.4: the examples are all inferences considered in the states on
+the path to a gold tree. Each is stored as a few numbers; features are extracted on demand.
 """
 
 import zlib
@@ -32,7 +32,7 @@ CLASS_OF = {tag: name for name in CLASSES for tag in name.split()}
 
 
 class Symbols(NamedTuple):
-    """What can be asked for: labels, the top first, tags, classes of tags, and frequent words."""
+    """The symbols of a model: labels (the top first), tags, classes of tags, and frequent words."""
 
     labels: list[str]
     tags: list[str]
@@ -41,7 +41,7 @@ class Symbols(NamedTuple):
 
 
 def read_symbols(lists: Sequence[Sequence[str]]) -> Symbols:
-    """Return symbols that were saved as lists, or raise `InputError` for what are no strings."""
+    """Validate and return saved symbols; raise `InputError` unless all are strings."""
     symbols = Symbols(*map(list, lists))
     for name, strings in symbols._asdict().items():
         if not all(isinstance(string, str) for string in strings):
@@ -50,7 +50,7 @@ def read_symbols(lists: Sequence[Sequence[str]]) -> Symbols:
 
 
 class TaggedSentence(NamedTuple):
-    """Words and tags, and what was dropped behind them, if anything was: a word and its tag."""
+    """Words and tags of a sentence, and the punctuation dropped at its end (word and tag), if any."""
 
     words: Sequence[str]
     tags: Sequence[str]
@@ -58,26 +58,27 @@ class TaggedSentence(NamedTuple):
 
 
 MOST_ROWS = 1 << 18
-"""Words with their tags whose values are remembered."""
+"""Maximum number of cached combinations of word and tag."""
 PER_EXAMPLE = 100
-"""Features for which there is room at first."""
+"""Initial capacity: number of features per example."""
 NOTHING = ("", "")
-"""What stands for the end of a sentence behind which nothing was dropped."""
+"""Stands for the end of a sentence without dropped punctuation."""
 
 
 def read_inside(words: Sequence[str], tags: Sequence[str], kept: Sequence[int]) -> TaggedSentence:
-    """Return the words that a parser is given, and the first mark behind them but for quotation marks."""
+    """Return the words that the parser gets, and the first mark after them except quotation marks."""
     behind = [at for at in range(kept[-1] + 1, len(words)) if tags[at] not in QUOTES]
     end = (words[behind[0]], tags[behind[0]]) if behind else None
     return TaggedSentence([words[at] for at in kept], [tags[at] for at in kept], end)
 
 
 class PredicateEncoder:
-    """Turns words and tags into the values that predicates have for them.
+    """Encodes words and tags as the values of attributes.
 
     Parameters
     ----------
     symbols : Symbols
+        The symbols of the model.
     """
 
     def __init__(self, symbols: Symbols) -> None:
@@ -90,16 +91,16 @@ class PredicateEncoder:
 
     @property
     def n_labels(self) -> int:
-        """How many labels there are, the top included."""
+        """Number of labels, including the top."""
         return len(self.symbols.labels)
 
     @property
     def symbol_names(self) -> list[str]:
-        """The labels, and behind them the tags, of which the first is any unknown one."""
+        """The labels, followed by the tags; the first tag stands for unknown ones."""
         return [*self.symbols.labels, "", *self.symbols.tags]
 
     def sizes(self) -> list[int]:
-        """Return how many values each predicate has."""
+        """Return the number of values of each attribute."""
         n_symbols, n_tags = len(self.symbol_names), len(self._tags) + 1
         n_words, n_classes = len(self._words) + 1, len(self._classes) + 1
         return [n_symbols, n_words, n_tags, n_classes, n_symbols, n_symbols, native.N_FORMS, N_BINS, n_words]
@@ -121,7 +122,7 @@ class PredicateEncoder:
             if len(self._rows) >= MOST_ROWS:
                 self._rows.clear()
             lower = word.lower()
-            # Functions are cut off the tags of training trees too.
+            # Function labels are also removed from the tags of training trees.
             number = self._tags.get(cut_functions(tag), 0)
             symbol = self.n_labels + number
             group = self._classes.get(class_of(cut_functions(tag)), 0)
@@ -149,19 +150,19 @@ class PredicateEncoder:
 
 
 def case_of(words: Sequence[str]) -> str:
-    """Return how a sentence is written: all in capitals, the first word and the share of others with one."""
+    """Return the casing of a sentence: all capitals, first word, and share of other capitalised words."""
     first, *others = (word[:1].isupper() for word in words)
     share = round(2 * sum(others) / max(1, len(others)))
     return f"{' '.join(words).isupper()} {first} {share}"
 
 
 def class_of(tag: str) -> str:
-    """Return a name for the kind of a tag, by the Penn Treebank's, or the beginning of any other."""
+    """Return the class of a Penn Treebank tag, or the first two letters of any other tag."""
     return CLASS_OF.get(tag, tag[:2])
 
 
 def collect_symbols(trees: Sequence[ConstTree], *, min_count: int) -> Symbols:
-    """Return what occurs in trees, words only if often enough."""
+    """Collect the symbols of trees; words need a minimum count."""
     labels: set[str] = set()
     tags: set[str] = set()
     counts: Counter[str] = Counter()
@@ -175,7 +176,7 @@ def collect_symbols(trees: Sequence[ConstTree], *, min_count: int) -> Symbols:
 
 
 def brackets(tree: ConstTree) -> list[tuple[str, int, int]]:
-    """Return labels over tagged words with the first word and the number of children, from right to left."""
+    """Return labels over tagged words with first word and number of children, from right to left."""
     children = tree.child_positions()
     before = np.cumsum([0, *(tree.sizes == 1)]).tolist()
     is_word = (tree.sizes == 1).tolist()
@@ -188,7 +189,7 @@ def brackets(tree: ConstTree) -> list[tuple[str, int, int]]:
 
 
 def derive(trees: Sequence[ConstTree], encoder: PredicateEncoder) -> native.ActionSequences:
-    """Return how trees, with a top, are put together from right to left."""
+    """Return the right-to-left derivations of trees that have a top."""
     n_words, indptr, begins, sizes, labels = [], [0], [], [], []
     for tree in trees:
         for label, start, n_children in brackets(tree):
@@ -202,27 +203,31 @@ def derive(trees: Sequence[ConstTree], encoder: PredicateEncoder) -> native.Acti
 
 
 class TrainingSet:
-    """All inferences along the way to trees.
+    """All inferences on the paths to gold trees.
 
     Parameters
     ----------
     trees : sequence of ConstTree
-        Prepared, with a top.
+        Prepared trees with a top.
     sentences : sequence of TaggedSentence
-        Their words.
+        Words and tags of the trees.
     encoder : PredicateEncoder
+        Encodes words and labels.
     heads : Heads
+        Head rules.
     table : AtomTable
+        Atomic features.
     is_shifting : bool
-        Whether inferences begin at the focus, which is shifted, or anywhere up to it.
+        Whether inferences start at a focus that is shifted, or anywhere up to it.
     max_children : int
+        Maximum number of children of a constituent.
     only_known : bool
-        Consider a label only over a first and a last child, or an only child, that it was seen with.
+        Only consider a label over a first and last child, or a single child, that it occurred with.
 
     Attributes
     ----------
     names : list of str
-        Of the classifiers: the labels, and the shift, if there is one.
+        Names of the classifiers: the labels, and the shift if there is one.
     """
 
     def __init__(
@@ -268,7 +273,7 @@ class TrainingSet:
         last = self.items.values[self.cuts.frontier[places + sizes - 1], native.LABEL]
         labels = self._derivations.labels[actions]
         is_only = sizes == 1
-        # A label that is right nowhere has nothing to be learnt from.
+        # A label that is never right has no positive examples.
         is_learnt = (
             np.bincount(labels[(sizes <= max_children) | (labels == native.TOP)], minlength=self.n_labels) > 0
         )
@@ -276,18 +281,18 @@ class TrainingSet:
         tables[1][labels[~is_only], last[~is_only]] = True
         tables[2][labels[is_only], first[is_only]] = True
         for table in tables:
-            table[:, self.n_labels] = True  # an unknown tag goes with any label
+            table[:, self.n_labels] = True  # an unknown tag is compatible with any label
         first, last, only = (table & is_learnt[:, None] for table in tables)
         return native.Grammar(first, last, only, max_children)
 
     @property
     def n_states(self) -> int:
-        """How many states there are on the way to all trees."""
+        """Number of states on the paths to all trees."""
         return len(self._golds)
 
     @property
     def n_classifiers(self) -> int:
-        """How many labels there are, with the shift, if there is one."""
+        """Number of labels, plus the shift if there is one."""
         return len(self.names)
 
     def _considered(self, label: int) -> npt.NDArray[np.bool_]:
@@ -309,7 +314,7 @@ class TrainingSet:
         return is_right
 
     def _share_biases(self) -> None:
-        """Find what a positive and a negative example of each state count: half a state, shared by all."""
+        """Compute the weights of examples: in each state, either class has half of the total weight."""
         n_states = len(self._golds)
         counts = np.zeros((2, n_states), dtype=np.int64)
         for label in range(self.n_classifiers):
@@ -320,7 +325,7 @@ class TrainingSet:
         self._biases = 0.5 / np.maximum(counts, 1)
 
     def examples(self, label: int, *, n_jobs: int = 1) -> "LabelExamples":
-        """Return the examples for the classifier of a label, over which so many threads go."""
+        """Return the training examples of a label; `n_jobs` threads process them."""
         numbers = np.flatnonzero(self._considered(label))
         is_right = self._is_right(numbers, label)
         biases = self._biases[is_right.astype(np.int64), self.inferences.states[numbers]]
@@ -331,7 +336,7 @@ class TrainingSet:
 def _word_items(
     sentences: Sequence[TaggedSentence], encoder: PredicateEncoder, derivations: native.ActionSequences
 ) -> native.Items:
-    """Return items with the words of sentences filled in, and room for what goes over them."""
+    """Return items with the words of sentences, and free slots for the constituents above them."""
     n_actions = np.diff(derivations.indptr)
     total = int(derivations.n_words.sum() + len(sentences) + n_actions.sum())
     items = make_items(total)
@@ -344,7 +349,7 @@ def _word_items(
 
 
 def make_items(size: int) -> native.Items:
-    """Return room for items."""
+    """Allocate items."""
     return native.Items(
         np.zeros((size, native.N_PREDICATES), dtype=np.int32),
         *(np.full(size, -1, dtype=np.int32) for _ in range(3)),
@@ -352,7 +357,7 @@ def make_items(size: int) -> native.Items:
 
 
 def fill_words(items: native.Items, at: int, rows: list[list[int]]) -> None:
-    """Write the words of a sentence and its end from a place on."""
+    """Write the words of a sentence and its end at a position."""
     n_rows = len(rows)
     items.values[at : at + n_rows] = rows
     items.starts[at : at + n_rows] = np.arange(n_rows)
@@ -361,7 +366,7 @@ def fill_words(items: native.Items, at: int, rows: list[list[int]]) -> None:
 
 
 class LabelExamples:
-    """The examples of one label: inferences by their numbers, whether they are right, what they count."""
+    """The examples of one label: numbers of inferences, whether they are right, and their weights."""
 
     def __init__(
         self,
@@ -378,16 +383,16 @@ class LabelExamples:
 
     @property
     def n_examples(self) -> int:
-        """How many there are."""
+        """Number of examples."""
         return len(self._numbers)
 
     @property
     def n_features(self) -> int:
-        """How many atomic features there are."""
+        """Number of atomic features."""
         return self._training.table.n_features
 
     def extract(self, numbers: Integers) -> tuple[Integers, Leaves]:
-        """Return the features of some examples, as `Examples` says."""
+        """Return the features of examples, as the protocol `Examples` requires."""
         chosen = self._numbers[numbers]
         indptr = np.zeros(len(chosen) + 1, dtype=np.int64)
         size = PER_EXAMPLE * len(chosen) + (1 << 16)
@@ -399,7 +404,7 @@ class LabelExamples:
             size *= 2
 
     def percolate(self, tree: DecisionTree, out: Leaves) -> None:
-        """Write the number of the leaf that each example falls into."""
+        """Write the leaf of each example."""
         tests = self._training.table.locate(tree.features)
 
         def fill(part: slice) -> None:

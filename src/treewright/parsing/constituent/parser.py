@@ -21,7 +21,7 @@ from treewright.model import Array, Record, Submodel, Value, expect, saved
 from treewright.native.constituent.agenda import InferenceModel as NativeModel
 from treewright.native.constituent.states import Grammar
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
-from treewright.parsing.constituent.atoms import ATOMS, read_atoms
+from treewright.parsing.constituent.atoms import ATOMS, TABLES, read_atoms
 from treewright.parsing.constituent.ensembles import EnsemblesField, index_trees
 from treewright.parsing.constituent.inferences import (
     PredicateEncoder,
@@ -47,23 +47,39 @@ from treewright.progress import Task, report, task, track
 from treewright.scale import map_jobs, map_slices
 from treewright.tagging.tagger import Tagger
 
-DEV_INFERENCES = 2_000
-"""What searches may score between steps of training, whose first models are unsure of everything."""
 Strategy: TypeAlias = Literal["shift-reduce", "original"]
 STRATEGIES = get_args(Strategy)
 
 
+def _find_atoms(atoms: str | None) -> str:
+    """Return the table of atoms that a parameter denotes."""
+    return ATOMS if atoms is None else TABLES.get(atoms, atoms)
+
+
 class Parse(NamedTuple):
-    """A tree for a sentence.
+    """A constituency tree of a sentence with its score.
 
     Attributes
     ----------
     tree : ConstTree
+        The tree.
     score : float
-        The larger, the better: of a `ConstituentParser` the negative loss of all inferences that lead to the
-        tree, of neural parsers the logarithm of its probability.
+        Higher is better: for a `ConstituentParser` the negative loss of all inferences of the tree, for
+        neural parsers its log-probability.
     probability : float or None
-        Among all trees over the words; None where the parser does not know it.
+        Probability among all trees over the words; None if the parser does not compute it.
+
+    See Also
+    --------
+    ConstituentParser.kbest : Returns parses.
+    SpanParser.kbest : Returns parses with probabilities.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> tree = tw.ConstTree.parse("(S (NP (NNP Mary)) (VP (VBD slept)))")
+    >>> tw.Parse(tree, score=-0.25).probability is None
+    True
     """
 
     tree: ConstTree
@@ -75,22 +91,22 @@ class Parse(NamedTuple):
 
 
 class ConstituentParser(ConstituentAnnotator):
-    """A constituency parser whose every step is judged by boosted decision trees, an ensemble for each label.
+    """Constituency parser by classification: boosted decision trees, one ensemble per label, score each step.
 
     Parameters
     ----------
     strategy : {"shift-reduce", "original"}
-        Order of inferences; original is that of the paper, and slower. The first puts constituents over
-        the items that begin at a focus, which moves from right to left; the second over any that begin no
-        further right than the last.
+        Order of inferences; original is that of the paper, and slower. With "shift-reduce", constituents
+        start at a focus that moves from right to left; with "original", they start no further right than the
+        previous one.
     tags : {"gold", "predicted"}
-        Use the tags of the input, or tags predicted by the parser's own tagger. Training sentences are
-        tagged by taggers that have not seen them.
+        Use the tags of the input, or tags predicted by the parser's own tagger. With "predicted", training
+        sentences are tagged by cross-validation.
     max_children : int
         Maximum number of children of a constituent. Only the top may have more.
     any_children : bool
         Also consider labels over children never seen with them. Otherwise a label is considered only over a
-        first and a last child, or an only child, that it was seen with.
+        first and last child, or a single child, that it occurred with.
     head_rules : {"collins", "yamada-matsumoto"}
         Head rules.
     min_count : int
@@ -98,42 +114,55 @@ class ConstituentParser(ConstituentAnnotator):
     sample_size : int
         Number of examples on which each decision tree is built.
     eta : float
-        Factor by which the penalty falls when nothing gains. See `BoostedTrees` for this and the next three.
+        Factor that lowers the penalty when no split gains.
     min_gain : float
         Minimum gain of a split, as a share of the penalty.
     slack : float
-        Share by which gradients may exceed a finished penalty. With 0.2, large treebanks are learnt in less
-        time, a little worse.
+        Share by which gradients may exceed the penalty before it is lowered. With 0.2, training on large
+        treebanks is faster, with slightly lower accuracy.
+    prune : bool
+        Undo splits that gain on the sample of a tree but not on all examples. The paper keeps them.
     lowest_penalty : float
         Penalty at which training ends.
     patience : int
         Early-stopping patience in penalty steps. The best step is kept.
     max_inferences : int
-        Maximum number of scored inferences per sentence. The search then ends with what it has found.
+        Maximum number of scored inferences per sentence. The search then returns the best tree so far.
+    dev_inferences : int
+        The same for evaluations during training, whose early models are uncertain.
     runs : int
-        Number of training runs to average. They draw different samples.
+        Number of training runs to average. Each run draws different samples.
     folds : int
         Number of jackknife folds for tagging.
     atoms : str, optional
         Atomic features, in the notation of the library. The default is
-        `treewright.parsing.constituent.atoms.ATOMS`.
+        `treewright.parsing.constituent.atoms.ATOMS`; "paper" are the same groups of items with the attributes
+        of the paper only.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads; it does not change the results.
 
     Attributes
     ----------
     history_ : list of PenaltyReport
-        Without their seconds in a parser that was loaded, as files do not depend on the time training takes.
+        Progress of training; without times in a loaded parser.
     tagger_ : Tagger or None
+        The parser's own tagger, if `tags` is "predicted".
     root_ : str or None
-        The label that all training trees had at the root and nowhere else, if there was one.
+        The label that all training trees have at the root and nowhere else, if there is one.
     symbols_ : Symbols
+        Labels, tags, classes of tags, and frequent words.
     grammar_ : Grammar
-        Which labels are considered over which children.
+        The labels to consider over given children.
     forests_ : list of list of Tree
-        For each label, and for the shift, if there is one.
+        The trees of each label, and of the shift if there is one.
+
+    See Also
+    --------
+    SpanParser : Neural parser with exact k-best trees.
+    LeftCornerParser : Neural left-corner parser with generative probabilities.
+    ConstituentReranker : Reranks the k-best trees of constituency parsers.
 
     Examples
     --------
@@ -147,7 +176,7 @@ class ConstituentParser(ConstituentAnnotator):
     EFFECTIVE_IF: ClassVar = {"folds": {"tags": ("predicted",)}}
     adjustable = ("tags", "max_inferences", "n_jobs")
     fields = saved(
-        atoms=Value(str, encode=lambda atoms: ATOMS if atoms is None else atoms),
+        atoms=Value(str, encode=_find_atoms),
         root_=Value(str | None),
         symbols_=Value(encode=list, decode=read_symbols),
         grammar_=Record(
@@ -176,9 +205,11 @@ class ConstituentParser(ConstituentAnnotator):
         eta: Annotated[float, Range(1e-6, 0.999)] = 0.8,
         min_gain: Annotated[float, Range(0, 10)] = 0.1,
         slack: Fraction = 0.05,
+        prune: bool = True,
         lowest_penalty: Annotated[float, Range(1e-6, 1e6)] = 0.1,
         patience: Count = 6,
         max_inferences: Count = 20_000,
+        dev_inferences: Count = 2_000,
         runs: Count = 1,
         folds: Folds = 5,
         atoms: str | None = None,
@@ -195,9 +226,11 @@ class ConstituentParser(ConstituentAnnotator):
         self.eta = eta
         self.min_gain = min_gain
         self.slack = slack
+        self.prune = prune
         self.lowest_penalty = lowest_penalty
         self.patience = patience
         self.max_inferences = max_inferences
+        self.dev_inferences = dev_inferences
         self.runs = runs
         self.folds = folds
         self.atoms = atoms
@@ -205,19 +238,19 @@ class ConstituentParser(ConstituentAnnotator):
         self.n_jobs = n_jobs
 
     def make_training(self, trees: Sequence[ConstTree]) -> TrainingSet:
-        """Return the examples that `fit` would learn from if no tree were held out; nothing is learnt."""
+        """Return the training examples of these trees, without training and without holding out trees."""
         self._check()
         check_trees(trees)
         return self.with_params()._make_training(with_words(trees))
 
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
-        """Return a name for the options and the data of a training, another one after any change."""
-        fixed = [__version__, SCHEDULE, DEV_INFERENCES, HELD_OUT, ATOMS]
+        """Return a fingerprint of the options and the training data."""
+        fixed = [__version__, SCHEDULE, HELD_OUT, ATOMS]
         options = [getattr(self, name) for name in self.param_names() if name not in self.unsaved]
         return fingerprint([*fixed, *options], trees, dev or [])
 
     def _tagged_training(self, trees: list[ConstTree]) -> list[ConstTree]:
-        """Give training trees the tags that the parser will see."""
+        """Return the training trees with the tags that the parser will use."""
         self.tagger_: Tagger | None = None
         if self.tags == "gold":
             return trees
@@ -228,7 +261,7 @@ class ConstituentParser(ConstituentAnnotator):
 
     def _make_training(self, trees: list[ConstTree]) -> TrainingSet:
         if not trees:
-            raise InputError("no training trees with words were given; expected at least one")
+            raise InputError("no training trees with words; expected at least one")
         self.root_ = find_root(trees)
         prepared, sentences = [], []
         for tree in track(self._tagged_training(trees), "preparing trees"):
@@ -237,7 +270,7 @@ class ConstituentParser(ConstituentAnnotator):
                 prepared.append(self._with_top(inside))
                 sentences.append(read_inside(tree.words(), tree.tags(), kept))
         if not prepared:
-            raise InputError("the training trees have nothing but punctuation; expected words")
+            raise InputError("the training trees only have punctuation; expected words")
         self.symbols_ = collect_symbols(prepared, min_count=self.min_count)
         self._set_encoder()
         training = TrainingSet(
@@ -253,23 +286,23 @@ class ConstituentParser(ConstituentAnnotator):
         self.grammar_ = training.grammar
         report(
             f"{len(prepared)} sentences, {training.n_states} states, "
-            f"{len(training.inferences.states)} places for inferences, {self._table.n_features} features"
+            f"{len(training.inferences.states)} possible inferences, {self._table.n_features} features"
         )
         return training
 
     def _set_encoder(self) -> None:
         self._encoder = PredicateEncoder(self.symbols_)
         self._heads = self._encoder.make_heads(self.head_rules)
-        self._table = read_atoms(ATOMS if self.atoms is None else self.atoms, self._encoder.sizes())
+        self._table = read_atoms(_find_atoms(self.atoms), self._encoder.sizes())
 
     def _with_top(self, tree: ConstTree) -> ConstTree:
-        """Return a prepared tree under the top."""
+        """Return a prepared tree with a top node."""
         if self.root_ is None:
             return ConstTree(ROOT, [tree])
         return tree if tree.label == ROOT else ConstTree(ROOT, tree.children)
 
     def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
-        """Lower the penalty step by step, until the dev score no longer rises, and keep the best."""
+        """Lower the penalty step by step until early stopping, and keep the best step."""
         learners = Learners(
             self._make_training(trees),
             runs=self.runs,
@@ -277,6 +310,7 @@ class ConstituentParser(ConstituentAnnotator):
             sample_size=self.sample_size,
             min_gain=self.min_gain,
             slack=self.slack,
+            prune=self.prune,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             checkpoint=Checkpoint(steps, self.identity(trees, dev)) if steps else None,
@@ -299,11 +333,11 @@ class ConstituentParser(ConstituentAnnotator):
         self.forests_ = learners.forests(best.sizes)
 
     def _predict_quickly(self, dev: Sequence[ConstTree]) -> list[ConstTree]:
-        limit = min(self.max_inferences, DEV_INFERENCES)
+        limit = min(self.max_inferences, self.dev_inferences)
         return [parses[0].tree for parses in self._search(dev, 1, n_jobs=self.n_jobs, max_inferences=limit)]
 
     def _is_done(self, learners: Learners) -> bool:
-        """Tell whether the dev score has not risen for long, or the penalty is the lowest."""
+        """Return whether early stopping applies or the lowest penalty is reached."""
         scores = [step.f1 for step in learners.history]
         if not scores:
             return False
@@ -314,37 +348,51 @@ class ConstituentParser(ConstituentAnnotator):
         self._model = NativeModel(self._table.arrays, self._heads, self.grammar_, index, ensembles)
 
     def check_fitted_state(self) -> None:
-        """Check that tables and trees are those of the labels, and ask for features that there are."""
+        """Check that tables and trees match the labels and only use known features."""
         self._check()
         n_labels, n_tags = len(self.symbols_.labels), len(self.symbols_.tags)
         expect(n_labels > 0, "at least one label")
         shapes = {table.shape for table in self.grammar_[:3]}
         expect(shapes == {(n_labels, n_labels + n_tags + 1)}, "tables of all labels and symbols")
         n_forests = len(self.forests_)
-        expect(n_forests - n_labels in (0, 1), "trees of each label, and of the shift, if there is one")
+        expect(n_forests - n_labels in (0, 1), "trees of each label, and of the shift if there is one")
         self._set_encoder()
         n_features = self._table.n_features
         used = [tree.features.max(initial=-1) for trees in self.forests_ for tree in trees]
         expect(max(used, default=-1) < n_features, f"splits by one of {n_features} features")
 
     def restore(self) -> None:
-        """Lay the trees out for scoring."""
-        if self.atoms == ATOMS:
-            self.atoms = None
+        """Rebuild the index of the trees."""
+        named: dict[str | None, str | None] = {ATOMS: None, **{TABLES[name]: name for name in TABLES}}
+        self.atoms = named.get(self.atoms, self.atoms)
         self._set_encoder()
         self._set_model()
 
     def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
-        """Parse sentences; the trees have all of their words, as they were written."""
+        """Parse sentences; the trees keep the original words.
+
+        Parameters
+        ----------
+        sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
+            Trees, lists of words, or lists of (word, tag) pairs. Existing brackets are ignored.
+        """
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
     def kbest(
         self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
     ) -> list[list[Parse]]:
-        """Return the `k` best trees of each sentence, the best first; fewer where a search ends before.
+        """Return up to `k` trees of each sentence, the best first; fewer if the search ends early.
 
-        Trees are told apart before punctuation that training does without comes back. A tree without words
-        is its own parse. `n_jobs` is that of the parser unless given.
+        Trees are distinct before punctuation is restored. A tree without words is returned unchanged.
+
+        Parameters
+        ----------
+        sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
+            Trees, lists of words, or lists of (word, tag) pairs. Existing brackets are ignored.
+        k : int
+            Maximum number of trees per sentence.
+        n_jobs : int, optional
+            Number of threads (default: the parameter `n_jobs`).
         """
         self.check_is_fitted()
         n_jobs = self.n_jobs if n_jobs is None else n_jobs
@@ -377,25 +425,25 @@ class ConstituentParser(ConstituentAnnotator):
         ]
 
     def scores(self, trees: Sequence[ConstTree], *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
-        """Return the score that the search would give each tree, whichever parser or treebank it is from.
+        """Return the score that the search would give to each tree, from any parser or treebank.
 
-        It is that of `kbest` for a tree that `kbest` returns, and minus infinity for a tree to which no
-        search can lead, as with a label that was never learnt, or never over such children. A tree that
-        can only be reached with its punctuation raised, and without brackets that repeat the one below,
-        has the score of that tree. Trees of the same sentence are scored in much less time if they follow
-        each other.
+        For a tree from `kbest`, it is the score from `kbest`. It is minus infinity for a tree that no search
+        can reach, for example because of an unknown label, or a label over children that it never occurred
+        with. A tree that can only be reached after raising punctuation and removing repeated unary brackets
+        gets the score of that tree. Scoring is much faster if trees of the same sentence are adjacent.
 
         Parameters
         ----------
         trees : sequence of ConstTree
-            Whose words, and tags, unless the parser predicts them, are those of the sentence. A root that is
-            no label of constituents is that of the parser's own trees.
+            Trees whose words (and tags, unless the parser predicts them) are those of the sentence. A root
+            label that is not a constituent label is replaced by the parser's own root.
         n_jobs : int, optional
-            That of the parser unless given.
+            Number of threads (default: the parameter of the parser).
 
         Returns
         -------
         ndarray of float64, (n_trees,)
+            The scores.
         """
         self.check_is_fitted()
         n_jobs = self.n_jobs if n_jobs is None else n_jobs
@@ -435,12 +483,12 @@ class ConstituentParser(ConstituentAnnotator):
 
     @property
     def needs_tags(self) -> bool:
-        """Whether sentences must bring tags."""
+        """Whether input sentences must have tags."""
         return self.tags == "gold" or self.tagger_ is None
 
     @property
     def _is_shifting(self) -> bool:
-        # Only what shifts has an ensemble more than labels.
+        # With shifting, there is one more ensemble than labels.
         return len(self.forests_) > self._encoder.n_labels
 
     def _parse_sentence(self, searcher: Searcher, sentence: TaggedSentence, k: int) -> list[Parse]:
@@ -455,7 +503,7 @@ class ConstituentParser(ConstituentAnnotator):
         ]
 
     def _build(self, sentence: TaggedSentence, found: FoundParse) -> ConstTree:
-        """Return the tree that inferences make."""
+        """Return the tree built by a sequence of inferences."""
         line = [ConstTree(tag, [word]) for word, tag in zip(sentence.words, sentence.tags, strict=True)]
         for begin, size, label in found.actions:
             line[begin : begin + size] = [
@@ -464,7 +512,7 @@ class ConstituentParser(ConstituentAnnotator):
         return line[0]
 
     def _finished(self, tree: ConstTree | None, kept: Sequence[int], sentence: TaggedSentence) -> ConstTree:
-        """Return a parse with all words and the root that training trees have."""
+        """Return a parse with all words and the root of training trees."""
         if self.root_ is None and tree is not None and len(tree.children) == 1 and tree.n_nodes > 3:
             return restore(tree.children[0], kept, sentence.words, sentence.tags)
         whole = restore(tree, kept, sentence.words, sentence.tags)

@@ -1,8 +1,8 @@
-"""Constituency trees made ready for a parser, and its parses made whole again (Turian & Melamed 2005).
+"""Preparation of constituency trees for training, and restoration of parses (Turian & Melamed 2005).
 
-What a parser by classification is not asked to find is taken out of trees: quotation marks, punctuation at
-the edges of constituents, which is raised as far as it goes and dropped at the edges of the sentence, and
-unary brackets that repeat a label. The words that were dropped come back into the parses.
+Trees are simplified by removing what the parser need not find: quotation marks; punctuation at the edges of
+constituents, which is raised as high as possible and dropped at the edges of the sentence; and unary brackets
+that repeat a label. Dropped words are restored in parses.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,20 +14,20 @@ from treewright.data.consttree import TRACE, ConstTree
 
 QUOTES = frozenset(["``", "''"])
 PUNCTUATION = frozenset([",", ":", "."]) | QUOTES
-"""Tags of words that PARSEVAL does not count either."""
+"""Tags of words that PARSEVAL ignores."""
 SAME_LABEL = {"PRT": "ADVP"}
 ROOT = "TOP"
 
 
 class PreparedTree(NamedTuple):
-    """A tree as a parser sees it.
+    """A tree prepared for the parser.
 
     Attributes
     ----------
     tree : ConstTree or None
-        None where nothing is left.
+        The prepared tree; None if no words are left.
     kept : list of int
-        The places, from 0, of its words among those of the whole tree.
+        Positions, from 0, of its words in the original tree.
     """
 
     tree: ConstTree | None
@@ -35,7 +35,7 @@ class PreparedTree(NamedTuple):
 
 
 class Node:
-    """A tree that can be changed; a leaf has the place of its word and no children."""
+    """A mutable tree node; a leaf has the position of its word and no children."""
 
     def __init__(self, label: str, children: list["Node"], place: int = -1) -> None:
         self.label = label
@@ -44,15 +44,16 @@ class Node:
 
     @property
     def is_tag(self) -> bool:
-        """Whether the node stands over one word."""
+        """Whether the node is a preterminal."""
         return len(self.children) == 1 and not self.children[0].children
 
 
 def prepare(tree: ConstTree) -> PreparedTree:
-    """Make a tree ready for training.
+    """Prepare a tree for training.
 
-    In this order: function tags, traces and quotation marks go, particles become adverbs, punctuation is
-    raised, that at the edges of the sentence goes, unary brackets that repeat a label go.
+    In this order: remove function labels, traces and quotation marks; rename particle phrases to adverb
+    phrases; raise punctuation; drop punctuation at the edges of the sentence; remove unary brackets that
+    repeat a label.
     """
     root = _thaw(tree.without_functions())
     _visit(root, lambda node: _drop_words(node, QUOTES | {TRACE}))
@@ -64,7 +65,7 @@ def prepare(tree: ConstTree) -> PreparedTree:
 
 
 def keep_inside(tags: Sequence[str]) -> list[int]:
-    """Return the places of the words that a parser is given, by their tags."""
+    """Return the positions of the words that the parser gets, by their tags."""
     kept = [place for place, tag in enumerate(tags) if tag not in QUOTES and tag != TRACE]
     while kept and tags[kept[0]] in PUNCTUATION:
         del kept[0]
@@ -76,19 +77,19 @@ def keep_inside(tags: Sequence[str]) -> list[int]:
 def restore(
     parse: ConstTree | None, kept: Sequence[int], words: Sequence[str], tags: Sequence[str]
 ) -> ConstTree:
-    """Put all words, as they were written, back into a parse.
+    """Restore all original words in a parse.
 
-    A word that was dropped goes under the lowest node that has words of both sides of it, or else under the
-    root, or its only child.
+    A dropped word goes under the lowest node with words on both sides of it, or else under the root or its
+    single child.
 
     Parameters
     ----------
     parse : ConstTree or None
-        Over the words that were kept; None if there were none.
+        Parse of the kept words; None if there are none.
     kept : sequence of int
-        Their places.
+        Positions of the kept words.
     words, tags : sequence of str
-        Of all words.
+        All words and tags of the sentence.
     """
     root = _thaw(parse) if parse is not None else Node(ROOT, [])
     leaves: list[Node] = []
@@ -103,7 +104,7 @@ def restore(
 
 
 def retag(tree: ConstTree, tags: Sequence[str]) -> ConstTree:
-    """Return a tree with other tags over its words."""
+    """Return a tree with other tags."""
     labels = list(tree.labels)
     parents = tree.parents().tolist()
     leaves = np.flatnonzero(tree.sizes == 1).tolist()
@@ -113,7 +114,7 @@ def retag(tree: ConstTree, tags: Sequence[str]) -> ConstTree:
 
 
 def _insert(root: Node, word: Node, place: int) -> None:
-    """Put a word under the lowest node that has words before and after it."""
+    """Insert a word under the lowest node with words before and after it."""
     above = root
     while True:
         before = [child for child in above.children if _first(child) < place]
@@ -136,7 +137,7 @@ def _last(node: Node) -> int:
 
 
 def _thaw(tree: ConstTree) -> Node:
-    """Make a tree that can be changed."""
+    """Return a mutable copy of a tree."""
     sizes = tree.sizes.tolist()
     places = np.cumsum(tree.sizes == 1).tolist()
     made: list[Node] = []
@@ -161,7 +162,7 @@ def _freeze(root: Node) -> PreparedTree:
 
 
 def _visit(root: Node, function: Callable[[Node], None], *, leaves: bool = False) -> None:
-    """Call a function for each node, or each that is no leaf, children before parents."""
+    """Call a function for each node (optionally except leaves), children before parents."""
     waiting = [(root, False)]
     while waiting:
         node, is_open = waiting.pop()
@@ -174,7 +175,7 @@ def _visit(root: Node, function: Callable[[Node], None], *, leaves: bool = False
 
 
 def _drop_words(node: Node, tags: frozenset[str]) -> None:
-    """Leave out children that are words with some tags, or have lost all of theirs."""
+    """Remove children that are words with these tags, or that have no words left."""
     node.children = [
         child
         for child in node.children
@@ -192,7 +193,7 @@ def _is_punctuation(node: Node) -> bool:
 
 
 def _raise_punctuation(node: Node) -> None:
-    """Take the punctuation at the edges of children up to the node; children without words go."""
+    """Raise the punctuation at the edges of children to the node; drop children without words."""
     raised: list[Node] = []
     for child in node.children:
         if child.is_tag or not child.children:
@@ -217,6 +218,6 @@ def _drop_edges(root: Node) -> None:
 
 
 def _merge_repeated(node: Node) -> None:
-    """Leave out an only child that repeats the label of its parent."""
+    """Remove a single child that repeats the label of its parent."""
     while len(node.children) == 1 and node.children[0].label == node.label and not node.is_tag:
         node.children = node.children[0].children

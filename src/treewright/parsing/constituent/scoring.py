@@ -1,7 +1,7 @@
-"""What given trees cost under a parser by classification: their inferences, followed one by one.
+"""Scores of given trees under the parser by classification: the summed losses of their inferences.
 
-Trees of one sentence have many states in common: what lies deep within an item is seen by no feature. So
-items that look alike are one, states with the same items are one, and no inference is scored twice.
+Trees of one sentence share many states, because no feature depends on what lies deep within an item. So equal
+items are merged, states with the same items are merged, and no inference is scored twice.
 """
 
 from collections.abc import Sequence
@@ -26,16 +26,16 @@ from treewright.parsing.constituent.search import count_features, make_marks
 from treewright.tagging.tagger import Tagger
 
 Action = tuple[int, int, int]
-"""An inference: first child within the frontier, number of children, label."""
+"""An inference: position of the first child, number of children, label."""
 Step = tuple[int, int, int, int]
-"""A state, and an inference in it."""
+"""A state and an inference in it."""
 Frontier = npt.NDArray[np.int32]
 ROOM = 256
-"""Items for which there is room at first."""
+"""Initial capacity in items."""
 
 
 def list_tags(tree: ConstTree) -> list[str]:
-    """Return the label above each word, as `ConstTree.tags` does, but sooner."""
+    """Return the label above each word; a faster `ConstTree.tags`."""
     labels, sizes = tree.labels, tree.sizes
     tags = np.flatnonzero(sizes == 1) + 1
     if tags[-1] == len(sizes) or (sizes[tags] != 2).any():
@@ -44,15 +44,15 @@ def list_tags(tree: ConstTree) -> list[str]:
 
 
 def list_brackets(tree: ConstTree, is_kept: Sequence[bool]) -> list[tuple[str, int, int]]:
-    """Return labels over tagged words that are kept, with the first of them and the number of children.
+    """Return labels over kept tagged words, with the first word and the number of children.
 
-    In the order in which they are inferred: from right to left and from below.
+    The order is that of inference: from right to left, bottom-up.
     """
     sizes = tree.sizes.tolist()
     kept = iter(is_kept)
     before = list(accumulate((size == 1 and next(kept) for size in sizes), initial=0))
     found = []
-    waiting: list[int] = []  # nodes whose parent is still to come
+    waiting: list[int] = []  # nodes whose parent has not been reached
     for node, (label, size) in enumerate(zip(tree.labels, sizes, strict=True)):
         n_children, first = 0, node + 1 - size
         while waiting and waiting[-1] >= first:
@@ -66,12 +66,14 @@ def list_brackets(tree: ConstTree, is_kept: Sequence[bool]) -> list[tuple[str, i
 
 
 class Retracer:
-    """Follows the inferences that lead to trees of one sentence after another.
+    """Follows the inferences that lead to given trees, one sentence after another.
 
     Parameters
     ----------
     model : Model
+        The compiled model.
     is_shifting : bool
+        Whether the strategy is shift-reduce.
     """
 
     def __init__(self, model: native.InferenceModel, *, is_shifting: bool) -> None:
@@ -82,7 +84,7 @@ class Retracer:
         self._shift = len(model.grammar.firsts)
 
     def begin(self, rows: list[list[int]]) -> None:
-        """Turn to a sentence, given by the values of its words and its end."""
+        """Start a sentence, given the values of its words and its end."""
         self._n_words = len(rows) - 1
         size = count_features(self._model, self._n_words)
         if len(self._marks.features) < size:
@@ -98,9 +100,9 @@ class Retracer:
         self._reach(self._n_words - 1, np.arange(self._n_words, dtype=np.int32))
 
     def cost(self, actions: Sequence[Action]) -> float:
-        """Return the sum of the losses of all inferences on the way to a tree, shifts too.
+        """Return the sum of the losses of all inferences of a tree, including shifts.
 
-        Infinite where a search would not look at one of them, or they do not end with the top.
+        It is infinite if the search would not consider one of them, or if they do not end with the top.
         """
         ends = [at for at, (_, _, label) in enumerate(actions, 1) if label == cuts.TOP]
         path = self._follow(actions) if ends == [len(actions)] else None
@@ -115,7 +117,7 @@ class Retracer:
         return cost
 
     def _follow(self, actions: Sequence[Action]) -> list[Step] | None:
-        """Return all inferences with the states in which they are made; None if one of them cannot be."""
+        """Return all inferences with their states, or None if one of them is impossible."""
         state, path = 0, []
         for action in actions:
             shifts: list[Action] = []
@@ -133,7 +135,7 @@ class Retracer:
         return path
 
     def _infer(self, state: int, begin: int, size: int, label: int) -> int:
-        """Return the state that an inference leads to, or -1."""
+        """Return the state after an inference, or -1."""
         focus, frontier = self._states[state]
         if size == 0:
             return self._reach(focus - 1, frontier)
@@ -157,7 +159,7 @@ class Retracer:
         return int(cuts.find_head(self._model.heads, self._items, frontier, begin, size, label))
 
     def _is_open(self, state: int, begin: int, size: int, label: int) -> bool:
-        """Tell whether a search would look at an inference; at the end of a parse also where none is left."""
+        """Return whether the search considers an inference, including the closing one when none is left."""
         grammar, (_, frontier) = self._model.grammar, self._states[state]
         if label < 0:
             return False
@@ -170,7 +172,7 @@ class Retracer:
         return label == cuts.TOP and not self._has_other(state)
 
     def _has_other(self, state: int) -> bool:
-        """Tell whether a search would look at any inference in a state."""
+        """Return whether the search considers any inference in a state."""
         focus, frontier = self._states[state]
         length, most = len(frontier), self._model.grammar.max_children
         if self._is_shifting and focus > 0:
@@ -190,19 +192,19 @@ class Retracer:
         return self._known_states[key]
 
     def _make_item(self, frontier: Frontier, begin: int, size: int, label: int) -> int:
-        """Return the number of an item, that of an earlier one if there is no difference."""
+        """Return the number of an item; equal items share a number."""
         self._make_room()
         items, number = self._items, self._n_items
         head = self._find_head(frontier, begin, size, label)
         cuts.make_item(items, number, frontier, begin, size, label, head)
-        # What is seen of an item besides its values: its words, and what stands right above the same ones.
+        # Features only see the values of an item, its words, and the node right above the same words.
         start, end, only = (int(each[number]) for each in (items.starts, items.ends, items.onlys))
         known = self._known_items.setdefault((items.values[number].tobytes(), start, end, only), number)
         self._n_items += known == number
         return known
 
     def _make_room(self) -> None:
-        """See to it that there is room for all items and one more."""
+        """Grow the buffers if they are full."""
         size = len(self._items.starts)
         if self._n_items >= size:
             larger = make_items(2 * self._n_items)
@@ -212,16 +214,18 @@ class Retracer:
 
 
 class TreeScorer:
-    """Scores trees as the search of a parser would; those of one sentence should follow each other.
+    """Scores trees as the search would; trees of one sentence should be adjacent.
 
     Parameters
     ----------
     retracer : Retracer
+        Computes the losses.
     encoder : PredicateEncoder
+        Encodes words and labels.
     has_root : bool
-        Whether all training trees had the same root, which was nowhere else.
+        Whether all training trees have the same root label, which occurs nowhere else.
     tagger : Tagger, optional
-        Whose tags are looked at, and not those of the trees.
+        Predicts tags that replace those of the trees.
     """
 
     def __init__(
@@ -236,7 +240,7 @@ class TreeScorer:
         self._numbers = labels | {label: labels.get(same, -1) for label, same in SAME_LABEL.items()}
 
     def score(self, tree: ConstTree) -> float:
-        """Return the score of a tree: as it is, or if no search leads to it, as training would see it."""
+        """Return the score of a tree as it is or, if the search cannot reach it, after preparation."""
         bare = tree.without_traces()
         if bare is None:
             return 0.0
@@ -255,7 +259,7 @@ class TreeScorer:
         return self._retracer.cost(self._list_actions(prepared.tree, [True] * len(self._kept)))
 
     def _turn_to(self, tree: ConstTree) -> None:
-        """See to it that the sentence is that of a tree."""
+        """Start the sentence of a tree, unless it is the current one."""
         words = tree.words()
         is_new = words != self._sentence.words
         if self._tagger is None:
@@ -270,7 +274,7 @@ class TreeScorer:
                 self._retracer.begin(self._encoder.encode(read_inside(words, tags, self._kept)))
 
     def _list_actions(self, tree: ConstTree, is_kept: Sequence[bool]) -> list[Action]:
-        """Return the inferences that lead to a tree, the top put over it where it has none."""
+        """Return the inferences that lead to a tree; add the top if it is missing."""
         actions = [
             (start, n_children, self._number(label))
             for label, start, n_children in list_brackets(tree, is_kept)
@@ -283,7 +287,7 @@ class TreeScorer:
         return [*actions, (0, 1, cuts.TOP)]
 
     def _number(self, label: str) -> int:
-        """Return the number of a label without its functions, or -1."""
+        """Return the number of a label without its function labels, or -1."""
         number = self._numbers.get(label)
         if number is None:
             bare = cut_functions(label)

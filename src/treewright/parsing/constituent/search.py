@@ -1,4 +1,4 @@
-"""Best-first search for constituency parses, with room that is used again for each sentence."""
+"""Best-first search for constituency parses; buffers are reused between sentences."""
 
 from typing import NamedTuple
 
@@ -10,22 +10,23 @@ from treewright.parsing.constituent.inferences import fill_words, make_items
 
 
 class FoundParse(NamedTuple):
-    """A parse: what it costs, and its inferences as first child, number of children and label."""
+    """A parse: its cost, and its inferences as first child, number of children and label."""
 
     cost: float
     actions: list[tuple[int, int, int]]
 
 
 class SearchResult(NamedTuple):
-    """Parses of a sentence, cheapest first.
+    """The parses of a sentence, lowest cost first.
 
     Attributes
     ----------
     parses : list of FoundParse
+        The parses.
     is_exact : bool
-        Whether no cheaper parse can have been missed.
+        Whether the search is exact: no parse with a lower cost exists.
     n_scored : int
-        Inferences that were scored.
+        Number of scored inferences.
     """
 
     parses: list[FoundParse]
@@ -34,8 +35,8 @@ class SearchResult(NamedTuple):
 
 
 def make_marks(model: native.InferenceModel) -> native.Marks:
-    """Return room for scoring, but for features."""
-    # The place after all labels is that of the shift, whether there is one or not.
+    """Allocate buffers for scoring, except for features."""
+    # The slot after all labels belongs to the shift, whether or not there is one.
     n_trees, n_labels = len(model.ensembles.usual), len(model.grammar.firsts) + 1
     of_features = np.zeros(len(model.questions.blocks) - 1, dtype=np.int64)
     places, exits, touched = (np.zeros(n_trees, dtype=np.int32) for _ in range(3))
@@ -53,19 +54,21 @@ def make_marks(model: native.InferenceModel) -> native.Marks:
 
 
 def count_features(model: native.InferenceModel, n_words: int) -> int:
-    """Return for how many features of an inference there must be room in a sentence of a length."""
+    """Return the maximum number of features of an inference in a sentence of this length."""
     return N_PREDICATES * (len(model.atoms.kinds) + 8 * n_words)
 
 
 class Searcher:
-    """Finds the cheapest parses of sentences under one model; one at a time.
+    """Finds the lowest-cost parses of sentences under a model, one sentence at a time.
 
     Parameters
     ----------
     model : Model
+        The compiled model.
     is_shifting : bool
+        Whether the strategy is shift-reduce.
     max_inferences : int
-        How many are scored before the search ends with what it has found.
+        Maximum number of scored inferences; then the search returns its best parses so far.
     """
 
     def __init__(self, model: native.InferenceModel, *, is_shifting: bool, max_inferences: int) -> None:
@@ -76,11 +79,11 @@ class Searcher:
         self._n_words = 0
 
     def _count_states(self, n_words: int) -> int:
-        """Return how many states may be reached for a sentence, whatever the room."""
+        """Return the maximum number of states of a sentence."""
         return 64 * n_words + self._max_inferences
 
     def _reserve(self, n_words: int) -> None:
-        """Make room for sentences of a length."""
+        """Allocate buffers for sentences of this length."""
         n_states = self._count_states(n_words)
         n_items = n_words + 1 + n_states
         features = np.zeros(count_features(self._model, n_words), dtype=np.int32)
@@ -96,9 +99,9 @@ class Searcher:
         self._n_words = n_words
 
     def find(self, rows: list[list[int]], *, k: int = 1) -> SearchResult:
-        """Return the cheapest parses of a sentence, given by the values of its words and its end.
+        """Return the lowest-cost parses of a sentence, given the values of its words and its end.
 
-        Where none was ended, what is left in the state with the fewest items goes under the top.
+        If no parse was completed, the items of the state with the fewest items are put under the top.
         """
         n_words = len(rows) - 1
         if n_words > self._n_words:
@@ -121,7 +124,7 @@ class Searcher:
         return SearchResult(parses, bool(is_exact), int(counts[native.N_SCORED]))
 
     def _close(self, states: native.States, n_states: int) -> FoundParse:
-        """Put all under the top in the state with the fewest items, the cheapest of several."""
+        """Complete the cheapest state with the fewest items: put all its items under the top."""
         state = int(np.lexsort((states.costs[:n_states], states.lengths[:n_states]))[0])
         actions = self._trace(states, state).actions
         return FoundParse(np.inf, [*actions, (0, int(states.lengths[state]), 0)])

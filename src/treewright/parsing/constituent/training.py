@@ -1,4 +1,4 @@
-"""The ensembles of all labels, grown side by side under one penalty that is lowered step by step."""
+"""Training of the ensembles of all labels in parallel, while a common penalty is lowered step by step."""
 
 import math
 from collections.abc import Sequence
@@ -15,31 +15,32 @@ from treewright.parsing.constituent.inferences import LabelExamples, TrainingSet
 from treewright.scale import map_jobs
 
 STEP = 0.84
-"""By which the penalty falls between two looks at dev sentences; larger steps make worse parsers."""
+"""Factor on the penalty between two evaluations on dev; larger steps make worse parsers."""
 ROUNDING = 0.005
-"""Share by which two penalties differ that log lines do not tell apart."""
+"""Relative difference below which two penalties count as equal."""
 WARM_UP = 0.001
-"""There are no such looks before the penalty is this share of the first."""
+"""Share of the first penalty at which evaluations on dev start."""
 SCHEDULE = (STEP, WARM_UP)
 MOST_TREES = 1_000_000
 
 
 class PenaltyReport(NamedTuple):
-    """How far training was at a penalty.
+    """The state of training at a penalty.
 
     Attributes
     ----------
     penalty : float
+        The penalty.
     n_trees, n_nonzero : int
-        Trees of all labels, and their leaves that add something.
+        Number of trees of all labels, and of their non-zero leaves.
     f1 : float
-        Of the dev sentences.
+        F1 on the dev sentences.
     seconds : float
-        Spent on growing trees up to here, all threads together.
+        Time spent on growing trees so far, summed over threads.
     lost : float
-        The share of example weight that the last sample lacked, for the label with the most examples.
+        Share of the example weight missing from the last sample, for the label with the most examples.
     sizes : list of int
-        How many trees each label has, in each run.
+        Number of trees of each label, in each run.
     """
 
     penalty: float
@@ -52,32 +53,43 @@ class PenaltyReport(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"penalty {self.penalty:.3g}: {self.n_trees} trees, {self.n_nonzero} leaves that count, "
+            f"penalty {self.penalty:.3g}: {self.n_trees} trees, {self.n_nonzero} non-zero leaves, "
             f"{self.seconds:.0f} s, dev F1 {self.f1:.2f}"
         )
 
 
 class Learners:
-    """An ensemble of boosted trees for each label, in each of several runs.
+    """An ensemble of boosted trees for each label and run.
 
     Parameters
     ----------
     training : TrainingSet
+        The training examples.
     runs : int
-        How often each label is learnt, with other samples.
-    eta, sample_size, min_gain, slack
-        As of `BoostedTrees`.
+        Number of runs, each with different samples.
+    eta : float
+        Factor that lowers the penalty when no split gains.
+    sample_size : int
+        Number of examples on which each tree is built.
+    min_gain : float
+        Minimum gain of a split, as a share of the penalty.
+    slack : float
+        Share by which gradients may exceed the penalty before it is lowered.
+    prune : bool
+        Whether to undo splits that gain on the sample but not on all examples.
     random_state : int
+        Seed of the random number generator.
     n_jobs : int
-        Threads.
+        Number of threads.
     checkpoint : Checkpoint, optional
-        Where each step is kept, and what is there is gone on with.
+        Stores each step; training resumes from it.
 
     Attributes
     ----------
     history : list of PenaltyReport
+        The state after each step.
     penalty : float
-        Of the last step; before, that above which nothing gains for any label.
+        Penalty of the last step; at first, the largest one at which a split gains for any label.
     """
 
     def __init__(
@@ -89,6 +101,7 @@ class Learners:
         sample_size: int,
         min_gain: float,
         slack: float,
+        prune: bool,
         random_state: int,
         n_jobs: int,
         checkpoint: Checkpoint | None,
@@ -110,7 +123,13 @@ class Learners:
                 return BoostedTrees.from_state(found, mine, mine.signs, biases=mine.biases)
             run = random_state + number // self._n_labels
             return make_learner(
-                mine, eta=eta, sample_size=sample_size, min_gain=min_gain, slack=slack, random_state=run
+                mine,
+                eta=eta,
+                sample_size=sample_size,
+                min_gain=min_gain,
+                slack=slack,
+                prune=prune,
+                random_state=run,
             )
 
         found = self._load("history")
@@ -122,7 +141,7 @@ class Learners:
         return self._checkpoint.load(name) if self._checkpoint else None
 
     def _first_penalty(self) -> float:
-        """Return the penalty above which nothing gains, for any label."""
+        """Return the largest penalty at which a split gains for any label."""
         found = self._load("start")
         if found is not None:
             return float(found.values["penalty"])
@@ -132,15 +151,17 @@ class Learners:
         return max(learner.largest or 0.0 for learner in self._all)
 
     def begin(self, lowest: float) -> None:
-        """Lower the penalty to where trees begin to tell, if that has not been done."""
+        """Lower the penalty to the first evaluation, if that has not been done."""
         if self.history:
             return
         if self.penalty == 0:
-            raise InputError("the trees tell nothing of what to infer; expected constituents over words")
+            raise InputError(
+                "nothing can be learnt from the training trees; expected constituents over words"
+            )
         if self.penalty <= lowest:
             raise InputError(
-                f"{named('lowest_penalty')} is {lowest!r}; expected less than {self.penalty:.3g}, from which "
-                "on nothing is learnt from these trees"
+                f"{named('lowest_penalty')} is {lowest!r}; expected less than {self.penalty:.3g}, because "
+                "larger penalties learn nothing from these trees"
             )
         if self._checkpoint:
             self._checkpoint.save("start", State("Start", {"penalty": self.penalty}, {}))
@@ -149,19 +170,19 @@ class Learners:
             self.lower(lowest)
 
     def count_steps(self, lowest: float) -> int:
-        """Return how many steps there are from the penalty down to the lowest."""
+        """Return the number of steps from the current penalty to the lowest."""
         return max(0, math.ceil(math.log(lowest / self.penalty, STEP)))
 
     def lower(self, lowest: float) -> None:
-        """Go a step down, and grow all ensembles until nothing gains."""
+        """Lower the penalty by one step, and grow all ensembles until no split gains."""
         self.penalty = next_penalty(self.penalty, lowest)
-        # The slowest first, so that no thread waits long for another at the end.
+        # The slowest first, so that no thread waits long at the end.
         order = sorted(self._all, key=lambda learner: -learner.n_examples * len(learner.records))
         what = f"growing trees, penalty {self.penalty:.3g}"
         map_jobs(partial(_grow_to, self.penalty), order, n_jobs=self._jobs, what=what, unit="labels")
 
     def look(self, f1: float) -> None:
-        """Take down the dev score of a step, and keep the step."""
+        """Record the dev score of a step, and store the step."""
         largest = max(self._all, key=lambda learner: learner.n_examples)
         records = [record for learner in self._all for record in learner.records]
         step = PenaltyReport(
@@ -181,7 +202,7 @@ class Learners:
             self._checkpoint.save("history", State("History", steps, {}))
 
     def forests(self, sizes: Sequence[int] | None = None) -> list[list[DecisionTree]]:
-        """Return the trees of each label, in the mean over runs; only the first so many, if that is said."""
+        """Return the trees of each label, averaged over runs; optionally only the first trees of each."""
         sizes = sizes or [len(learner.trees) for learner in self._all]
         forests: list[list[DecisionTree]] = [[] for _ in range(self._n_labels)]
         for number, (learner, size) in enumerate(zip(self._all, sizes, strict=True)):
@@ -192,7 +213,7 @@ class Learners:
 
 
 def next_penalty(penalty: float, lowest: float) -> float:
-    """Return the penalty a step down; one that hardly differs from the lowest is the lowest.
+    """Return the next lower penalty; one close to the lowest becomes the lowest.
 
     Examples
     --------
@@ -210,9 +231,10 @@ def make_learner(
     sample_size: int,
     min_gain: float,
     slack: float,
+    prune: bool,
     random_state: int,
 ) -> BoostedTrees:
-    """Return an ensemble without trees for the examples of a label."""
+    """Return an empty ensemble for the examples of a label."""
     return BoostedTrees(
         examples,
         examples.signs,
@@ -221,6 +243,7 @@ def make_learner(
         sample_size=sample_size,
         min_gain=min_gain,
         slack=slack,
+        prune=prune,
         random_state=random_state,
     )
 

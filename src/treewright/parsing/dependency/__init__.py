@@ -1,1 +1,1 @@
-"""The dependency parser."""
+"""The graph-based dependency parser."""

@@ -1,4 +1,4 @@
-"""What dependency parsers and their rerankers do with files: CoNLL-U in and out, k-best trees, confidence."""
+"""Input and output of dependency parsers and rerankers: CoNLL-U files, k-best trees, confidence."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ CANDIDATE_COMMENTS = ("# parse_rank =", "# score =", "# probability =")
 
 
 class DependencyAnnotator(Annotator):
-    """A model that finds dependency trees; subclasses offer `predict`, `kbest` and `marginals`."""
+    """A model that predicts dependency trees; subclasses implement `predict`, `kbest` and `marginals`."""
 
     finds = "dependencies"
     can = frozenset({"k", "tags", "confidence", "fixed_heads", "draw", "raw", "language"})
@@ -44,7 +44,7 @@ class DependencyAnnotator(Annotator):
     def kbest(
         self, sentences: Sequence[SentenceLike], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[Any]]:
-        """Return the best trees of each sentence."""
+        """Return the k-best trees of each sentence."""
         raise NotImplementedError
 
     def marginals(
@@ -56,32 +56,32 @@ class DependencyAnnotator(Annotator):
     def confidence(
         self, parsed: DepTree, marginals: npt.NDArray[np.float64], *, fixed: FixedHeads | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return the probabilities of the heads that a tree has."""
+        """Return the probability of each head of a tree."""
         raise NotImplementedError
 
     def check_fixed(
         self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
     ) -> None:
-        """Check that sentences have trees with the fixed heads."""
+        """Check that each sentence has a tree with the fixed heads."""
         raise NotImplementedError
 
     def explain(self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
-        """Return why the best trees won."""
+        """Return the features that decided for the best trees."""
         return super().explain(sentences)
 
     def alternatives(
         self, sentences: Sequence[SentenceLike], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[list[tuple[int, float]]]]:
-        """Return for each sentence and each of its words the most probable heads, the best first.
+        """Return the most probable heads of each word of each sentence, the best first.
 
         Parameters
         ----------
         sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
-            As in `predict`.
+            Trees, lists of words, or lists of (word, tag) pairs.
         n : int
-            Heads of a word at the most; those that no tree has are left out.
+            Maximum number of heads per word; heads with probability 0 are left out.
         fixed : sequence of mapping of int to int, optional
-            As in `kbest`.
+            For each sentence, required heads by word.
 
         Returns
         -------
@@ -103,31 +103,32 @@ class DependencyAnnotator(Annotator):
 
     @property
     def tag_column(self) -> TagColumn:
-        """The column of the tags in (word, tag) pairs: UPOS, or XPOS if training had no other tags."""
+        """The column of tags in (word, tag) pairs: UPOS, or XPOS if the training data has no UPOS."""
         return "upos"
 
     def read_sentences(self, sentences: Sequence[SentenceLike]) -> list[DepTree]:
-        """Return sentences as trees, with the tags that the model needs.
+        """Convert sentences to trees with the tags that the model needs.
 
         Raises
         ------
         InputError
-            If they are anything but trees, lists of words or lists of (word, tag) pairs, or have no tags.
+            If a sentence is not a tree, a list of words or a list of (word, tag) pairs, or lacks tags.
         """
         self.check_is_fitted()
-        given = list_sentences(sentences, self)
-        trees = read_trees(given, self, tag_column=self.tag_column)
+        trees = given = list_sentences(sentences, self)
+        if not all(isinstance(each, DepTree) for each in given):
+            trees = read_trees(given, self, tag_column=self.tag_column)
         if self.needs_tags:
-            check_tags(given, trees, self, known=self.known_tags, tag_column=self.tag_column)
+            check_tags(given, trees, self)
         return trees
 
     @property
     def has_arc_reasons(self) -> bool:
-        """Whether `arc_reasons` has features to show."""
+        """Whether the model has features for `arc_reasons`."""
         return False
 
     def arc_reasons(self, trees: Sequence[DepTree], *, n: int = 10) -> list[list[list[Any]]]:
-        """Return for the arc to each word of each tree the features that speak for it."""
+        """Return the features that involve the arc to each word of each tree."""
         return [[[] for _ in tree.words] for tree in trees]
 
     def annotate(
@@ -135,7 +136,7 @@ class DependencyAnnotator(Annotator):
     ) -> list[list[Analysis]]:
         """Return up to `k` trees of each sentence, the best first.
 
-        With `fixed` heads of words, these are the best trees that have them.
+        `fixed` heads restrict the trees.
         """
         if k == 1:
             return [[Analysis(tree)] for tree in self.predict(sentences, fixed=fixed)]
@@ -144,14 +145,14 @@ class DependencyAnnotator(Annotator):
 
     @contextmanager
     def open_sentences(self, source: str, request: Request) -> Iterator[Iterator[DepTree]]:
-        """Open a file as sentences that have what the parser needs."""
+        """Open a file and check that its sentences have what the parser needs."""
         if request.fixed_heads and (request.raw or request.language is not None):
-            raise InputError("--fixed-heads with --raw; expected CoNLL-U, which has heads")
+            raise InputError("--fixed-heads with --raw; expected CoNLL-U input, which has heads")
         with open_words(source, request, self.own_tokenizer) as sentences:
             yield self._checked(sentences, source, fixed_heads=request.fixed_heads)
 
     def _checked(self, sentences: Iterable[DepTree], source: str, *, fixed_heads: bool) -> Iterator[DepTree]:
-        """Hand on sentences that have the tags that the parser needs, and fixed heads of some tree."""
+        """Yield sentences; check that they have the required tags and that their fixed heads allow a tree."""
         needs_tags = self.needs_tags
         for number, tree in enumerate(sentences, start=1):
             if needs_tags and tree.words and set(tree.upos) == set(tree.xpos) == {"_"}:
@@ -164,9 +165,18 @@ class DependencyAnnotator(Annotator):
             yield tree
 
     def annotate_batch(self, sentences: Sequence[DepTree], request: Request) -> list[list[Analysis]]:
-        """Return the trees of sentences, as they are written."""
+        """Return the trees of sentences for writing; k-best trees get comments with rank and score."""
         fixed = [known_heads(tree) for tree in sentences] if request.fixed_heads else None
         found = self.annotate(sentences, k=request.k, fixed=fixed)
+        for analyses in found:
+            for rank, (tree, score, probability) in enumerate(analyses, start=1):
+                comments = [one for one in tree.comments if not one.startswith(CANDIDATE_COMMENTS)]
+                if request.k > 1:
+                    values = (f"{rank}", f"{score:.4f}", f"{probability:.6f}")
+                    pairs = zip(CANDIDATE_COMMENTS, values, strict=True)
+                    comments += [f"{name} {value}" for name, value in pairs]
+                if comments != tree.comments:
+                    analyses[rank - 1] = Analysis(tree.with_comments(comments), score, probability)
         if request.confidence:
             squares = self.marginals(sentences, fixed=fixed)
             for analyses, square, heads in zip(found, squares, fixed or [{}] * len(found), strict=True):
@@ -179,14 +189,14 @@ class DependencyAnnotator(Annotator):
         return found
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
-        """Return what writes CoNLL-U; k-best trees have comments with rank, score and probability."""
+        """Return a formatter for CoNLL-U, or for drawings."""
         if request.draw:
             return partial(draw_analyses, target, read_confidence if request.confidence else None)
-        return ConlluFormatter(target, begun, partial(_trees_to_write, k=request.k))
+        return ConlluFormatter(target, begun)
 
 
 class ParserWrapper(DependencyAnnotator):
-    """A model with a parser inside it, `parser_`, which knows about words, tags and arcs."""
+    """A model that wraps a parser, `parser_`, and delegates words, tags and arcs to it."""
 
     parser_: Any
 
@@ -198,24 +208,24 @@ class ParserWrapper(DependencyAnnotator):
     def confidence(
         self, parsed: DepTree, marginals: npt.NDArray[np.float64], *, fixed: FixedHeads | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return the probability of the head of each word of a tree, from the marginals of its sentence."""
+        """Return the probability of each head of a tree, from the marginals of its sentence."""
         found: npt.NDArray[np.float64] = self._inner.confidence(parsed, marginals, fixed=fixed)
         return found
 
     def check_fixed(
         self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
     ) -> None:
-        """Check that sentences, the first of which has the number `start`, have trees with these heads."""
+        """Check that each sentence has a tree with the fixed heads; `start` numbers the first sentence."""
         self._inner.check_fixed(trees, fixed, start=start)
 
     @property
     def tags(self) -> str:
-        """Whether sentences bring their tags or the parser's own tagger gives them."""
+        """Source of the tags: the input, or the parser's own tagger."""
         return str(self._inner.tags)
 
     @property
     def own_tagger(self) -> Any:  # noqa: ANN401
-        """The tagger inside the parser, or None."""
+        """The parser's own tagger, or None."""
         return self._inner.own_tagger
 
     @property
@@ -225,22 +235,22 @@ class ParserWrapper(DependencyAnnotator):
 
     @property
     def tag_column(self) -> TagColumn:
-        """The column of the tags in (word, tag) pairs; see the parser."""
+        """The column of tags in (word, tag) pairs; see the parser."""
         column: TagColumn = self._inner.tag_column
         return column
 
     @property
     def needs_tags(self) -> bool:
-        """Whether sentences must bring the tags that the parser was trained with."""
+        """Whether input sentences must have tags."""
         return bool(self._inner.needs_tags)
 
     def knows_words(self, words: Sequence[str]) -> list[bool] | None:
-        """Tell which words, in upper or lower case, occur in the training sentences."""
+        """Return which words occur in the training sentences, ignoring case."""
         known: list[bool] | None = self._inner.knows_words(words)
         return known
 
     def using(self, **params: Any) -> Self:  # noqa: ANN401
-        """Return a model that has learnt the same with other parameters, its own or those of its parser."""
+        """Return a copy with the same fitted model and other parameters, its own or those of its parser."""
         own = self.param_names()
         other = super().using(**{name: value for name, value in params.items() if name in own})
         rest = {name: value for name, value in params.items() if name not in own}
@@ -249,24 +259,12 @@ class ParserWrapper(DependencyAnnotator):
 
 
 def known_heads(tree: DepTree) -> Mapping[int, int]:
-    """Return the heads that a sentence has, by word."""
+    """Return the given heads of a sentence, by word."""
     return {word: head for word, head in enumerate(tree.heads.tolist(), start=1) if head >= 0}
 
 
-def _trees_to_write(analyses: list[Analysis], k: int) -> list[DepTree]:
-    """Return trees; k-best ones have rank, score and probability in comments, others those of no parse."""
-    trees = []
-    for rank, (tree, score, probability) in enumerate(analyses, start=1):
-        comments = [one for one in tree.comments if not one.startswith(CANDIDATE_COMMENTS)]
-        if k > 1:
-            values = (f"{rank}", f"{score:.4f}", f"{probability:.6f}")
-            comments += [f"{name} {value}" for name, value in zip(CANDIDATE_COMMENTS, values, strict=True)]
-        trees.append(tree if comments == tree.comments else tree.with_comments(comments))
-    return trees
-
-
 def _with_confidence(tree: DepTree, probabilities: npt.NDArray[np.float64]) -> DepTree:
-    """Put the probability of each arc into MISC."""
+    """Add the probability of each arc to the MISC column."""
     kept = [
         [one for one in old.split("|") if one != "_" and not one.startswith(CONFIDENCE)] for old in tree.misc
     ]

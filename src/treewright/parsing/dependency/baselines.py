@@ -1,6 +1,6 @@
-"""Two honest baselines for dependency parsing: what any parser has to beat.
+"""Two baselines for dependency parsing.
 
-Both read Penn tags (`xpos`) alone and give each word the most frequent relation of its tag.
+Both only use Penn tags (`xpos`) and give each word the most frequent relation of its tag.
 """
 
 from collections import Counter, defaultdict
@@ -10,7 +10,7 @@ from typing import Self
 from treewright.data.deptree import DepTree
 
 ROOT = ("", 0)
-"""Stands for the root where a head's tag and side are meant."""
+"""Head tag and side of the root."""
 
 
 class NextWordParser:
@@ -26,7 +26,7 @@ class NextWordParser:
         return self
 
     def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
-        """Parse `trees`, whose heads and relations are not looked at."""
+        """Parse `trees`; existing heads and relations are ignored."""
         return [
             tree.with_heads(self._heads(tree.xpos), [self.relations_.get(tag, "dep") for tag in tree.xpos])
             for tree in trees
@@ -37,10 +37,10 @@ class NextWordParser:
 
 
 class MajorityHeadParser(NextWordParser):
-    """Attach each word to the nearest word with the head tag, and on the side, most frequent for its tag.
+    """Attach each word to the nearest word with the most frequent head tag and side of its tag.
 
-    A word whose majority is the root, whose head is not there, or whose arc would close a cycle goes to
-    the root.
+    A word is attached to the root if the root is most frequent, if no such head exists, or if the arc would
+    close a cycle.
     """
 
     def fit(self, trees: Sequence[DepTree]) -> Self:
@@ -69,7 +69,7 @@ class MajorityHeadParser(NextWordParser):
 
 
 def _is_above(heads: list[int], ancestor: int, word: int) -> bool:
-    """Tell whether `ancestor` is `word` or stands above it."""
+    """Return whether `ancestor` is `word` or one of its ancestors."""
     while word not in (0, ancestor):
         word = heads[word - 1]
     return word == ancestor

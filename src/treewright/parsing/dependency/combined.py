@@ -1,4 +1,4 @@
-"""Two scorers under one chart: their scores of the same parts are added."""
+"""A scorer that adds the scores of two scorers for the same parts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -18,20 +18,23 @@ from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.linear import LinearPartScorer
 
 N_ROUNDS = 2
-"""In which the weight of the scorer, and the scale of both, are found in turn."""
+"""Number of alternating rounds for the weight of the scorer and the scale."""
 MAX_WEIGHED = 500
-"""Sentences that the weight is found with, evenly spaced among those given."""
+"""Maximum number of sentences for tuning the weight, evenly spaced among those given."""
 RELATION_WEIGHTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 class CombinedScorer(PartScorer):
-    """Adds the scores of a linear model and, times a weight, those of another scorer.
+    """Adds the scores of a linear model and the weighted scores of another scorer.
 
     Parameters
     ----------
     linear : LinearPartScorer
+        The linear model.
     other : PartScorer
+        The other scorer.
     weight : float
+        Weight of the other scorer.
     """
 
     fields = saved(
@@ -47,12 +50,12 @@ class CombinedScorer(PartScorer):
         self.order = max(linear.order, other.order)
 
     @property
-    def relations(self) -> Sequence[str]:
+    def relations(self) -> Sequence[str]:  # type: ignore[override]
         """The relations that the other scorer scores."""
         return self.other.relations
 
     def prepare(self, batch: Batch) -> Self:
-        """Return a scorer that has the sentences as arrays, and whose other scorer has read them."""
+        """Return a scorer with the encoded sentences, whose other scorer has processed them."""
         if vars(self).get("_batch") is batch:
             return self
         found = copy(self)
@@ -89,13 +92,13 @@ class CombinedScorer(PartScorer):
 
 
 def combine(scorer: CombinedScorer, decoder: ChartDecoder, batch: Batch) -> CombinedScorer:
-    """Return the scorer with the weight under which the gold heads of sentences are most probable."""
+    """Return the scorer with the weight that maximises the likelihood of the gold heads."""
     heads = [tree.heads for tree in batch.trees]
     find = _weighted_marginals(scorer.prepare(batch), decoder, batch)
     weight = scorer.weight
     for _ in range(N_ROUNDS):
         scale = best_scale(lambda found, weight=weight: gold_loss(find(found, weight), heads))  # type: ignore[misc]
-        # The share of the other scorer in the logarithms of probabilities is what is looked for.
+        # Search for the share of the other scorer in the log-probabilities.
         share = best_scale(lambda found, scale=scale: gold_loss(find(scale, found / scale), heads))  # type: ignore[misc]
         weight = share / scale
     return CombinedScorer(scorer.linear, scorer.other, weight)
@@ -104,7 +107,7 @@ def combine(scorer: CombinedScorer, decoder: ChartDecoder, batch: Batch) -> Comb
 def _weighted_marginals(
     scorer: CombinedScorer, decoder: ChartDecoder, batch: Batch
 ) -> Callable[[float, float], list[npt.NDArray[np.float64]]]:
-    """Return a function of a scale and a weight that returns the probabilities of arcs."""
+    """Return a function of scale and weight that computes the probabilities of arcs."""
 
     def weighted(weight: float) -> CombinedScorer:
         found = copy(scorer)
@@ -113,7 +116,7 @@ def _weighted_marginals(
 
     if not isinstance(decoder, ProjectiveDecoder):
         return lambda scale, weight: decoder.marginals(weighted(weight), batch, scale)[1]
-    # Which parts there are does not depend on the weight, so both scorers score them once.
+    # The set of parts does not depend on the weight, so each scorer scores them once.
     linear, sums = (decoder.whole_lattices(weighted(weight), batch) for weight in (0.0, 1.0))
 
     def find(scale: float, weight: float) -> list[npt.NDArray[np.float64]]:
@@ -132,7 +135,7 @@ def _weighted_marginals(
 
 
 def best_relation_weight(labeler: Labeler, scorer: PartScorer, batch: Batch) -> tuple[float, float]:
-    """Return the weight of the scorer's relations with which most are right, and their share."""
+    """Return the weight of the scorer's relations with the highest accuracy, and that accuracy."""
     gold = [relation for tree in batch.trees for relation in tree.deprels]
     given = given_scores(labeler, scorer, batch.trees, batch.trees)
     found = []
@@ -147,22 +150,24 @@ def best_relation_weight(labeler: Labeler, scorer: PartScorer, batch: Batch) -> 
 def given_scores(
     labeler: Labeler, scorer: PartScorer, sentences: Sequence[DepTree], trees: Sequence[DepTree]
 ) -> npt.NDArray[np.float64]:
-    """Return a scorer's scores of the relations that a labeler knows, one word a row.
+    """Return a scorer's scores of the relations of a labeler, one row per word.
 
     Parameters
     ----------
     labeler : Labeler
+        Defines the relations.
     scorer : PartScorer
+        A scorer with relation scores.
     sentences : sequence of DepTree
-        As the scorer was prepared for them.
+        The prepared sentences.
     trees : sequence of DepTree
-        The same with the heads for which relations are scored.
+        The same sentences with the heads for which relations are scored.
     """
     known = {relation: column for column, relation in enumerate(scorer.relations)}
     columns = [known.get(relation, -1) for relation in labeler.labels_.strings]
     scores = scorer.score_relations(sentences, [tree.heads for tree in trees])
     rows = np.concatenate([*scores, np.empty((0, len(known)))])
-    # Relations that the scorer does not know score as low as the lowest that it knows.
+    # Relations unknown to the scorer get its lowest score.
     lowest = rows.min(axis=1, keepdims=True, initial=0.0)
     return np.hstack([rows, lowest])[:, columns]
 
@@ -170,7 +175,7 @@ def given_scores(
 def best_relations(
     scorer: PartScorer, sentences: Sequence[DepTree], trees: Sequence[DepTree]
 ) -> list[list[str]]:
-    """Return the relations of the words of trees that score highest; sentences are as in `given_scores`."""
+    """Return the highest-scoring relations of the words of trees; arguments as in `given_scores`."""
     names = np.array(scorer.relations, dtype=object)
     scores = scorer.score_relations(sentences, [tree.heads for tree in trees])
     return [names[each.argmax(axis=1)].tolist() for each in scores]

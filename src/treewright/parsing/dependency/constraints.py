@@ -1,4 +1,4 @@
-"""Arcs that trees must have because somebody has fixed them, and whether any tree has them."""
+"""Fixed heads: arcs that a tree must have, and whether any tree has them."""
 
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +13,9 @@ from treewright.native.dependency.eisner import EXCLUDED, arc_marginals
 from treewright.native.dependency.pruning import all_arcs
 
 FixedHeads = Mapping[int, int]
-"""The heads of some words of a sentence; words are counted from 1, and 0 is the root."""
+"""Fixed heads of some words of a sentence; words are numbered from 1, and 0 is the root."""
 Keep = npt.NDArray[np.bool_]
-"""A square of arcs, heads in rows, 0 for the root."""
+"""A matrix of arcs, heads in rows, 0 for the root."""
 
 
 def check_fixed(
@@ -26,22 +26,22 @@ def check_fixed(
     Parameters
     ----------
     fixed : sequence of mapping of int to int
-        The heads of some words of each sentence.
+        Fixed heads of each sentence.
     sizes : sequence of int
-        How many words each sentence has.
+        Number of words of each sentence.
     projective : bool
-        Whether arcs may not cross.
+        Whether trees must be projective.
     single_root : bool
-        Whether one word hangs on the root.
+        Whether trees have exactly one root.
     start : int
-        The number of the first sentence, for error messages.
+        Number of the first sentence, for error messages.
     """
     given: object = fixed
     if not isinstance(given, Sequence) or not all(isinstance(heads, Mapping) for heads in given):
         expected = "a list with a mapping of words to heads for each sentence, such as [{1: 2}]"
         raise InputError(f"fixed is {reprlib.repr(given)}; expected {expected}")
     if len(fixed) != len(sizes):
-        raise InputError(f"fixed has {len(fixed)} mappings; expected one for each of {len(sizes)} sentences")
+        raise InputError(f"fixed has {len(fixed)} mappings; expected {len(sizes)}, one per sentence")
     for number, (heads, size) in enumerate(zip(fixed, sizes, strict=True), start=start):
         if heads:
             place = f"sentence {number}"
@@ -53,7 +53,7 @@ def check_fixed(
 
 
 def restrict(keep: Keep, heads: FixedHeads) -> Keep:
-    """Return the arcs of a square without other heads of words than the fixed ones."""
+    """Return the arcs; a word with a fixed head keeps only that head."""
     restricted = keep.copy()
     for word, head in heads.items():
         restricted[:, word] = False
@@ -62,7 +62,7 @@ def restrict(keep: Keep, heads: FixedHeads) -> Keep:
 
 
 def has_tree(keep: Keep, *, single_root: bool) -> bool:
-    """Tell whether some of the arcs of a square make a tree in which none cross."""
+    """Return whether a projective tree exists over these arcs."""
     scores = np.where(keep, 0.0, EXCLUDED)
     return bool(arc_marginals(scores, single_root, np.empty_like(scores)) > EXCLUDED / 2)
 
@@ -88,7 +88,7 @@ def _check_roots(heads: FixedHeads, single_root: bool, place: str) -> None:
     if single_root and len(roots) > 1:
         raise InputError(
             f"{place}: no tree has the fixed arcs {_describe(roots)}; the parser was trained on trees with "
-            "one root, expected one arc from 0 at the most"
+            "one root, expected at most one arc from 0"
         )
 
 
@@ -99,8 +99,8 @@ def _check_cycles(heads: FixedHeads, place: str) -> None:
             if head == start:
                 cycle = [(heads[word], word) for word in path]
                 raise InputError(
-                    f"{place}: no tree has the fixed arcs {_describe(cycle)}, which make a cycle; "
-                    "expected one of them to be free"
+                    f"{place}: no tree has the fixed arcs {_describe(cycle)}, which form a cycle; "
+                    "expected at least one of them to be left out"
                 )
             if head in path:
                 break
@@ -113,12 +113,12 @@ def _check_crossing(heads: FixedHeads, size: int, single_root: bool, place: str)
     if crossing:
         raise InputError(
             f"{place}: no tree has the fixed arcs {_describe(crossing)}, which cross, with decoder "
-            "'projective'; expected arcs that do not, or a parser with decoder 'spanning'"
+            "'projective'; expected arcs that do not cross, or a parser with decoder 'spanning'"
         )
     if not has_tree(restrict(all_arcs(size), heads), single_root=single_root):
         raise InputError(
-            f"{place}: no tree has the fixed arcs {_describe(arcs)} without arcs that cross; expected some "
-            "of them to be free, or a parser with decoder 'spanning'"
+            f"{place}: no tree has the fixed arcs {_describe(arcs)} without crossing arcs; expected some of "
+            "them to be left out, or a parser with decoder 'spanning'"
         )
 
 

@@ -1,7 +1,7 @@
-"""Decoders: which trees there are, the best of them, and how probable their arcs are, given scores of parts.
+"""Decoders: k-best trees and marginal probabilities of arcs, given the scores of parts.
 
-`ProjectiveDecoder` finds trees without crossing arcs over the arcs that a pruner leaves (Koo & Collins 2010),
-`SpanningDecoder` any trees by the scores of their arcs (McDonald, Pereira, Ribarov & Hajic 2005).
+`ProjectiveDecoder` finds projective trees over the arcs that are left after pruning (Koo & Collins 2010),
+`SpanningDecoder` any trees, with scores of single arcs (McDonald, Pereira, Ribarov & Hajic 2005).
 """
 
 from abc import abstractmethod
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from treewright._typing import Count, Fraction, Integers, LiftingScheme
 from treewright.data.deptree import DepTree
-from treewright.data.projective import deprojectivize, projectivize
+from treewright.data.projective import projectivize
 from treewright.errors import InputError
 from treewright.model import Model, Submodel, Value, saved
 from treewright.native.dependency.arborescence import best_arborescences, matrix_tree_marginals
@@ -42,9 +42,9 @@ Trees: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 Square: TypeAlias = npt.NDArray[np.float64]
 Heads: TypeAlias = npt.NDArray[np.int32]
 SCORED_SHARE = 0.02
-"""Factor of the pruning threshold where a scorer prunes."""
+"""Factor on the pruning threshold if the scorer prunes."""
 FAR = 1000.0
-"""Below any score, where exponentials are 0."""
+"""Distance below any score at which exponentials are 0."""
 
 
 class ArcParts:
@@ -61,33 +61,33 @@ class ArcParts:
         self.keep: Keep = all_arcs(n_words)
 
     def words(self, kind: str) -> npt.NDArray[np.int32]:
-        """Return heads and modifiers, one arc a row."""
+        """Return heads and modifiers, one row per arc."""
         if kind != "arc":
             raise InputError(
-                f"kind is {kind!r}; expected 'arc', as trees with crossing arcs have no other parts"
+                f"kind is {kind!r}; expected 'arc', the only kind of part with decoder 'spanning'"
             )
         return np.argwhere(self.keep).astype(np.int32)
 
     def square(self, scores: PartScores) -> Square:
-        """Return scores of arcs as a square, heads in rows."""
+        """Return scores of arcs as a square matrix, heads in rows."""
         square = np.full(self.keep.shape, EXCLUDED)
         square[self.keep] = np.asarray(scores.get("arc", 0.0), dtype=np.float64)
         return square
 
 
 class Rival(NamedTuple):
-    """A wrong tree that is ahead of the gold tree, or less behind than it is wrong.
+    """A wrong tree that violates the margin of the gold tree.
 
     Attributes
     ----------
     parts : Parts
-        Of the sentence.
+        The parts of the sentence.
     gradient : mapping of str to array
-        For each part 1 if only the wrong tree has it, -1 if only the gold tree, 0 otherwise.
+        For each part 1 if only the wrong tree has it, -1 if only the gold tree has it, 0 otherwise.
     n_wrong : int
-        Heads that the two trees do not share.
+        Number of heads that differ between the two trees.
     loss : float
-        What the gold tree lacks to be ahead by `n_wrong`.
+        Amount by which the gold tree misses a margin of `n_wrong`.
     """
 
     parts: Parts
@@ -97,34 +97,30 @@ class Rival(NamedTuple):
 
 
 class ChartDecoder(Model):
-    """What decoders share: sentences go to compiled loops where they can, else one by one.
+    """Base class of decoders: sentences are decoded in compiled loops if possible, else one by one.
 
     Attributes
     ----------
     single_root_ : bool
-        Whether every tree has exactly one root.
+        Whether trees have exactly one root.
     """
 
     fields = saved(single_root_=Value(bool))
     longest: int | None = None
-    """Words of a sentence that is parsed as a whole."""
+    """Maximum length of a sentence that is parsed as a whole, or None."""
     is_projective = False
     single_root_: bool
 
     def lift(self, tree: DepTree) -> DepTree:
-        """Return a tree as the decoder can find it."""
+        """Return a tree in the form that the decoder can find; `deprojectivize` undoes it."""
         return tree
-
-    def unlift(self, tree: DepTree, fixed: FixedHeads) -> DepTree:
-        """Undo that, but for the heads of some words."""
-        return deprojectivize(tree, keep=fixed)
 
     def best_trees(
         self, scorer: PartScorer, batch: Batch, k: int, fixed: Sequence[FixedHeads] | None = None
     ) -> Trees:
         """Return the heads of the `k` best trees, (k, rows), and their scores, (sentences, k).
 
-        With fixed heads, these are the best trees that have them, of which there must be one.
+        `fixed` heads restrict the trees; at least one tree must remain.
         """
         corpus = batch.corpus
         heads = np.zeros((k, len(corpus.values)), dtype=np.int32)
@@ -142,9 +138,9 @@ class ChartDecoder(Model):
     def marginals(
         self, scorer: PartScorer, batch: Batch, scale: float, fixed: Sequence[FixedHeads] | None = None
     ) -> tuple[npt.NDArray[np.float64], list[Square]]:
-        """Return for each sentence the log of the sum over all trees, and a square of arc probabilities.
+        """Return for each sentence the log partition function and a matrix of arc probabilities.
 
-        With fixed heads, all trees are those that have them.
+        `fixed` heads restrict the trees.
         """
         corpus = batch.corpus
         together, alone = _divide(scorer, corpus, fixed)
@@ -165,15 +161,15 @@ class ChartDecoder(Model):
         return log_sums, [squares[number] for number in range(corpus.n_sentences)]
 
     def scaled_marginals(self, scorer: PartScorer, batch: Batch) -> Callable[[float], list[Square]]:
-        """Return a function that takes a scale and returns the squares of `marginals`."""
+        """Return a function that takes a scale and returns the matrices of `marginals`."""
         ready = scorer.prepare(batch)
         return lambda scale: self.marginals(ready, batch, scale)[1]
 
     @abstractmethod
     def find_rival(self, scorer: PartScorer, batch: Batch, number: int) -> "Rival":
-        """Return the tree of a sentence that most nearly beats the gold tree, and how they differ."""
+        """Return the tree of a sentence that violates the margin of the gold tree most."""
 
-    # Sentences in compiled loops, which fill the arrays, or one by one, as decoders define them:
+    # Sentences in compiled loops, which fill the arrays, or one by one, as subclasses define them:
     _fill_best: Callable[..., None]
     _fill_marginals: Callable[..., None]
     _find_best: Callable[..., Trees]
@@ -181,23 +177,23 @@ class ChartDecoder(Model):
 
 
 class ProjectiveDecoder(ChartDecoder):
-    """Finds trees without crossing arcs, as charts over the arcs that a pruner leaves.
+    """Finds projective trees with charts over the arcs that are left after pruning.
 
     Parameters
     ----------
     lifting : {"path", "head", "head+path", "baseline"}
-        How crossing arcs are made projective, and brought back.
+        Scheme for lifting crossing arcs and restoring them.
     threshold : float
-        Minimum probability of a head, relative to the best head's. Where the scorer prunes, a fiftieth of it
-        is used, since networks are overconfident.
+        Minimum probability of a head, relative to the best head. If the scorer prunes, the fiftieth part of
+        this is used, because networks are overconfident.
     max_heads : int
-        Maximum number of heads per word where the scorer prunes.
+        Maximum number of heads per word if the scorer prunes.
 
     Attributes
     ----------
     pruner_ : Pruner or None
-        None where the scorer alone prunes, by its scores of all arcs. Where both are there, either keeps an
-        arc.
+        The pruning model; None if only the scorer prunes, with its scores of all arcs. With both, an arc is
+        kept if either keeps it.
     """
 
     fields = saved(single_root_=Value(bool), pruner_=Submodel(Pruner, optional=True))
@@ -221,9 +217,9 @@ class ProjectiveDecoder(ChartDecoder):
         return projectivize(tree, scheme=self.lifting)
 
     def lattice(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads) -> Lattice:
-        """Return the parts of the trees of a sentence that have the fixed heads, with their scores.
+        """Return the scored parts of the trees of a sentence with the fixed heads.
 
-        Where pruning leaves no tree, a chain of arcs is added.
+        If pruning leaves no tree, a chain of arcs is added.
         """
         return self._lattice(scorer, batch, number, fixed, is_whole=True)
 
@@ -244,7 +240,7 @@ class ProjectiveDecoder(ChartDecoder):
         return found.with_scores(scores._asdict())
 
     def _filter(self, scorer: PartScorer, batch: Batch, number: int) -> ArcFilter:
-        """Return what prunes the arcs of a sentence."""
+        """Return the pruning filter of a sentence."""
         square = scorer.score_arcs(batch.trees[number])
         filters: list[ArcFilter] = []
         if square is not None:
@@ -253,19 +249,19 @@ class ProjectiveDecoder(ChartDecoder):
         if self.pruner_ is not None:
             filters.append(StagedFilter(self.pruner_.stages_, take_sentence(batch.corpus, number)))
         if not filters:
-            raise InputError("the scorer has no scores of arcs to prune by; expected a decoder with a pruner")
+            raise InputError("the scorer has no arc scores for pruning; expected a decoder with a pruner")
         return filters[0] if len(filters) == 1 else EitherFilter(*filters)
 
     def lattices(self, scorer: PartScorer, batch: Batch) -> list[Lattice]:
-        """Return the parts of the trees of each sentence, over the arcs that pruning leaves, with scores."""
+        """Return the scored parts of each sentence, over the arcs that are left after pruning."""
         numbers = range(batch.corpus.n_sentences)
         scorer = scorer.prepare(batch)
         return [self._lattice(scorer, batch, number, {}, is_whole=False) for number in numbers]
 
     def scaled_marginals(self, scorer: PartScorer, batch: Batch) -> Callable[[float], list[Square]]:
-        """Return a function that takes a scale and returns the squares of `marginals`.
+        """Return a function that takes a scale and returns the matrices of `marginals`.
 
-        Parts of a scorer that is not compiled are scored once, whatever the scale.
+        A scorer without compiled code scores the parts only once for all scales.
         """
         if scorer.compiled() is not None:
             return super().scaled_marginals(scorer, batch)
@@ -276,12 +272,12 @@ class ProjectiveDecoder(ChartDecoder):
         ]
 
     def whole_lattices(self, scorer: PartScorer, batch: Batch) -> list[Lattice]:
-        """Return for each sentence, which must have words, a lattice that has a tree."""
+        """Return for each non-empty sentence a lattice with at least one tree."""
         scorer = scorer.prepare(batch)
         return [self.lattice(scorer, batch, number, {}) for number in range(batch.corpus.n_sentences)]
 
     def find_rival(self, scorer: PartScorer, batch: Batch, number: int) -> Rival:
-        """Return the tree of a sentence that most nearly beats the gold tree, and how they differ."""
+        """Return the tree of a sentence that violates the margin of the gold tree most."""
         tree = batch.trees[number]
         keep = left_arcs(self._filter(scorer, batch, number))
         keep[tree.heads, np.arange(1, len(keep))] = True
@@ -322,16 +318,16 @@ class ProjectiveDecoder(ChartDecoder):
 
 
 def lattice_marginals(lattice: Lattice, scores: PartScores) -> tuple[float, Square]:
-    """Return the logarithm of the sum over all trees, and the square of the probabilities of arcs."""
+    """Return the log partition function and the matrix of arc probabilities."""
     rows, log_sum = lattice.marginals(scores)
     return log_sum, np.vstack([np.zeros(len(rows) + 1), rows]).T
 
 
 class SpanningDecoder(ChartDecoder):
-    """Finds any trees, crossing arcs or not, by the scores of their arcs; none are pruned."""
+    """Finds any trees, with or without crossing arcs, by the scores of their arcs, without pruning."""
 
     def find_rival(self, scorer: PartScorer, batch: Batch, number: int) -> Rival:
-        """Return the tree of a sentence that most nearly beats the gold tree, and how they differ."""
+        """Return the tree of a sentence that violates the margin of the gold tree most."""
         tree, words = batch.trees[number], np.arange(1, len(batch.trees[number]) + 1)
         parts = ArcParts(len(tree))
         scores = parts.square(scorer.score(tree, parts))
@@ -374,7 +370,7 @@ class SpanningDecoder(ChartDecoder):
         scores, allowed = self._score(scorer, batch, number, fixed)
         scaled = scale * scores
         low, high = scaled[allowed].min(), scaled[allowed].max()
-        # So low that exponentials are 0, but no lower: the sum loses as many digits as the lowest score has.
+        # Low enough that exponentials are 0, but no lower, because low scores cost precision of the sum.
         scaled[~allowed] = low - 2 * (high - low) - FAR
         square = np.empty_like(scaled)
         log_sum = matrix_tree_marginals(scaled, self.single_root_, square)
@@ -393,7 +389,7 @@ class SpanningDecoder(ChartDecoder):
 def _divide(
     scorer: PartScorer, corpus: Corpus, fixed: Sequence[FixedHeads] | None
 ) -> tuple[npt.NDArray[np.int64], list[tuple[int, FixedHeads]]]:
-    """Return the numbers of sentences for compiled loops, and of the others, with their fixed heads."""
+    """Return the sentences for compiled loops, and the others with their fixed heads."""
     if scorer.compiled() is None:
         numbers = np.flatnonzero(corpus.sizes > 0).tolist()
         empty = np.flatnonzero(corpus.sizes == 0)

@@ -1,11 +1,11 @@
-"""Features of dependency parsing: templates as data, and sentences as arrays.
+"""Features of dependency parsing: templates and encoded sentences.
 
 Templates are written in the language of `treewright.data.templates`. The roles of a part are ``h`` the head,
-``m`` the modifier, ``s`` the sibling before the modifier, ``t`` the one before that, and ``g`` the head's
-head; labels are told by these and by ``n`` the sibling after the modifier, ``f`` and ``l`` the modifier's
-first and last child. Every feature knows the directions of its arcs; a line that ends in ``*`` is used twice,
-without and with the distance. Arcs have two kinds of feature besides: each tag between head and modifier with
-both tags, and each pair of morphological features of head and modifier.
+``m`` the modifier, ``s`` the sibling before the modifier, ``t`` the sibling before ``s``, and ``g`` the head
+of the head. Labels also use ``n``, the sibling after the modifier, and ``f`` and ``l``, the first and last
+child of the modifier. Every feature includes the directions of its arcs. A line that ends in ``*`` gives two
+features, without and with the distance. Arcs have two more kinds of features: each tag between head and
+modifier with both tags, and each pair of morphological features of head and modifier.
 """
 
 from collections import Counter
@@ -21,15 +21,15 @@ import numpy.typing as npt
 from treewright._validate import check_param
 from treewright.data.deptree import DepTree, list_strings
 from treewright.data.templates import TemplateLanguage
-from treewright.data.vocab import Vocabulary
+from treewright.data.vocab import UNKNOWN, Vocabulary
 from treewright.model import Model, Value, expect, saved
 from treewright.native.dependency.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT, PartTemplates
 from treewright.native.hashing import hash_text
 
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
-"""Universal tag, treebank's own tag, form, lemma, whole morphology, last and first letters, and shape."""
+"""UPOS tag, XPOS tag, form, lemma, morphological features, last and first letters, and shape."""
 MOST_CACHED = 1 << 18
-"""Words with their tags whose values are remembered."""
+"""Maximum number of cached combinations of word and tags."""
 ROLES = {"h": 0, "m": 1, "s": 2, "g": 3, "t": 4, "n": 5, "f": 6, "l": 7}
 KINDS = {
     "arc": "hm",
@@ -41,7 +41,7 @@ KINDS = {
     "label_child": "hmt",
     "label_sibling": "hmt",
 }
-"""Kinds of parts and the words that they have; the last three are what labels are told by."""
+"""Kinds of parts and their words; the last three are for labels."""
 LANGUAGES = {
     kind: TemplateLanguage(ATTRIBUTES, roles=tuple(roles), max_offset=2, has_distance=True)
     for kind, roles in KINDS.items()
@@ -201,11 +201,34 @@ h.tag m.suffix *
 
 @dataclass(frozen=True)
 class TemplateSet:
-    """The templates of each kind of part; replace one to add your own.
+    """Feature templates of each kind of part; pass your own to `DependencyParser`.
+
+    Parameters
+    ----------
+    arc : str
+        Templates of arcs, one per line.
+    pair : str
+        Templates of a head with two adjacent modifiers.
+    grandchild : str
+        Templates of an arc with the head of its head.
+    grand_sibling : str
+        Templates of a pair with the head of its head.
+    triple : str
+        Templates of a head with three adjacent modifiers.
+    pruning : str
+        Templates of arcs in the first pruning stage.
+
+    See Also
+    --------
+    DependencyParser : Takes templates as its parameter `templates`.
 
     Examples
     --------
-    >>> mine = TemplateSet(arc=ARC_TEMPLATES + "h.word m.suffix m+1.word")
+    >>> from treewright import TemplateSet
+    >>> from treewright.parsing.dependency.features import ARC_TEMPLATES
+    >>> templates = TemplateSet(arc=ARC_TEMPLATES + "h.word m.suffix m+1.word")
+    >>> templates.arc.splitlines()[-1]
+    'h.word m.suffix m+1.word'
     """
 
     arc: str = ARC_TEMPLATES
@@ -223,19 +246,19 @@ class TemplateSet:
 TEMPLATES = Value(
     encode=lambda templates: asdict(templates or TemplateSet()), decode=lambda texts: TemplateSet(**texts)
 )
-"""Templates as a field of a model; none are the usual ones."""
+"""Templates as a field of a model; the default templates if missing."""
 CHOSEN_TEMPLATES = Value(
     encode=lambda templates: asdict(templates) if templates else None,
     decode=lambda texts: TemplateSet(**texts) if texts else None,
 )
-"""Templates as a parameter of a model, None for the usual ones."""
+"""Templates as a parameter of a model; None stands for the default templates."""
 
 
 @cache
 def compile_templates(text: str, kind: str) -> PartTemplates:
-    """Turn lines of atoms into arrays, for one of KINDS; those of another kind have other keys."""
+    """Compile template lines into arrays for one of KINDS; each kind has its own keys."""
     parsed = LANGUAGES[kind].parse(text)
-    # Atoms of one word stand together, so that their shares are added once for all parts.
+    # Atoms of one word are adjacent, so that their contribution is computed once for all parts.
     lines = [sorted(template.atoms, key=lambda atom: atom.role) for template in parsed]
     numbers = [_numbers(f"{kind} {at}", len(line) + 1) for at, line in enumerate(lines)]
     atoms = list(chain.from_iterable(lines))
@@ -253,25 +276,25 @@ def compile_templates(text: str, kind: str) -> PartTemplates:
 
 
 def _numbers(name: str, n: int) -> list[int]:
-    """Return odd numbers of 64 bits that are always the same for a name and have no order."""
+    """Return pseudo-random odd 64-bit numbers that only depend on the name."""
     return [hash_text(f"{name} {at}") | 1 for at in range(n)]
 
 
 def max_keys(*templates: PartTemplates) -> int:
-    """Return how many features a part can have at the most."""
+    """Return the maximum number of features of a part."""
     return max(int(one.with_distance.size + one.with_distance.sum()) for one in templates) + MAX_EXTRA_KEYS
 
 
 class Corpus(NamedTuple):
-    """Sentences as flat arrays, one after another, each with its extra rows."""
+    """Encoded sentences as flat arrays, concatenated, each with its extra rows."""
 
     first_row: npt.NDArray[np.int64]
     values: npt.NDArray[np.int32]
     first_morph: npt.NDArray[np.int64]
-    """Of each row, in `morphs`; one more at the end."""
+    """Start of each row in `morphs`, with the total at the end."""
     morphs: npt.NDArray[np.int32]
     heads: npt.NDArray[np.int32]
-    """By row; -1 where unknown."""
+    """Head of each row; -1 if unknown."""
 
     @property
     def n_sentences(self) -> int:
@@ -284,17 +307,17 @@ class Corpus(NamedTuple):
         return np.diff(self.first_row) - N_EXTRA_ROWS
 
     def words_of(self, number: int) -> slice:
-        """Return where the words of a sentence stand."""
+        """Return the rows of the words of a sentence."""
         return slice(int(self.first_row[number]) + ROOT + 1, int(self.first_row[number + 1]) - 2)
 
 
 class Encoder(Model):
-    """Turns sentences into arrays with the vocabularies of its training sentences.
+    """Encodes sentences as arrays with the vocabularies of its training sentences.
 
     Parameters
     ----------
     vocabularies : sequence of Vocabulary
-        One for each of ATTRIBUTES, and one of morphological features.
+        One for each of ATTRIBUTES, and one for morphological features.
     """
 
     fields = saved(
@@ -306,18 +329,18 @@ class Encoder(Model):
 
     def __init__(self, vocabularies: Sequence[Vocabulary]) -> None:
         self.vocabularies = vocabularies
-        # After the strings of each vocabulary come the values of the rows that are no words.
+        # Values of rows that are not words follow the strings of each vocabulary.
         bases = [len(vocabulary) for vocabulary in self.vocabularies[: len(ATTRIBUTES)]]
         self._special = np.array([[base + row for base in bases] for row in range(ROOT + 1)], dtype=np.int32)
         self._cache: dict[tuple[str, ...], tuple[list[int], list[int]]] = {}
 
     def check_fitted_state(self) -> None:
-        """Check that there is a vocabulary of each attribute, and that of morphological features."""
-        expect(len(self.vocabularies) == len(ATTRIBUTES) + 1, "a vocabulary of each attribute of words")
+        """Check that there is a vocabulary for each attribute and for morphological features."""
+        expect(len(self.vocabularies) == len(ATTRIBUTES) + 1, "a vocabulary for each attribute of words")
 
     @classmethod
     def from_trees(cls, trees: Iterable[DepTree]) -> "Encoder":
-        """Number the attribute values that occur in `trees`."""
+        """Collect the attribute values that occur in `trees`."""
         columns = ((tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats) for tree in trees)
         tokens = Counter(token for each in columns for token in zip(*each, strict=True))
         counts: list[Counter[str]] = [Counter() for _ in range(len(ATTRIBUTES) + 1)]
@@ -330,12 +353,12 @@ class Encoder(Model):
         return cls([Vocabulary.from_counts(counter) for counter in counts])
 
     def knows_words(self, words: Sequence[str]) -> list[bool]:
-        """Tell which words, in upper or lower case, occur in the training sentences."""
+        """Return which words occur in the training sentences, ignoring case."""
         forms = self.vocabularies[ATTRIBUTES.index("word")]
         return [word.lower() in forms for word in list_strings("words", words)]
 
     def encode(self, trees: Sequence[DepTree]) -> Corpus:
-        """Turn sentences into arrays."""
+        """Encode sentences as arrays."""
         n_rows = sum(len(tree) + N_EXTRA_ROWS for tree in trees)
         values = np.empty((n_rows, len(ATTRIBUTES)), dtype=np.int32)
         heads = np.full(n_rows, -1, dtype=np.int32)
@@ -365,13 +388,13 @@ class Encoder(Model):
         )
 
     def _look_up(self, token: tuple[str, ...]) -> tuple[list[int], list[int]]:
-        """Return the numbers of a token that is not in the cache, and put them there."""
+        """Return the numbers of a token and cache them."""
         *vocabularies, morph = self.vocabularies
         attributes, morphs = _analyse(token)
-        ids = [vocabulary.id(value) for vocabulary, value in zip(vocabularies, attributes, strict=True)]
+        ids = [one.numbers.get(value, UNKNOWN) for one, value in zip(vocabularies, attributes, strict=True)]
         if len(self._cache) >= MOST_CACHED:
             self._cache.clear()
-        found = self._cache[token] = ids, [number for one in morphs if (number := morph.id(one))]
+        found = self._cache[token] = ids, [morph.numbers[one] for one in morphs if one in morph.numbers]
         return found
 
 
@@ -393,6 +416,6 @@ def _analyse(token: tuple[str, ...]) -> tuple[list[str], list[str]]:
 
 
 def shape(word: str) -> str:
-    """Return the kinds of characters of a word, runs of one kind as one: ``McCoy-7`` is ``XxXx-d``."""
+    """Return the shape of a word, with runs of one kind of character merged: ``McCoy-7`` is ``XxXx-d``."""
     kinds = ["d" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c for c in word]
     return "".join(kind for at, kind in enumerate(kinds) if at == 0 or kind != kinds[at - 1])[:6]

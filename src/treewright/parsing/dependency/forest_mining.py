@@ -63,6 +63,7 @@ class ForestMiner:
         found = FoundParts.from_indices(encoder, training.trees, training.indices)
         basic = BasicFeatures.from_arcs(encoder, found.keys, MIN_COUNT)
         parts = found.as_roles(basic)
+        del found  # which takes much memory
         residues, loss = training.residues()
         report(f"forests of {len(training.trees)} sentences: {len(parts.codes):,} parts, log-loss {loss:.3f}")
         mined = mine_parts(

@@ -1,6 +1,6 @@
 """Forests: all trees of sentences over the arcs that a parser finds probable, flat for compiled loops."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
 from treewright.model import State
 from treewright.native.dependency.forests import (
+    N_ROLES,
     NO_ARC,
     NO_MORE,
     NO_SIBLING,
@@ -18,13 +19,13 @@ from treewright.native.dependency.forests import (
     Forests,
     LogLinear,
     draw_trees,
-    index_chart,
     learn_pass,
     list_part_arcs,
     mark_tree,
     measure_forests,
+    sentence_parts,
 )
-from treewright.native.dependency.parts import PartIndex, arrange
+from treewright.native.dependency.parts import PartIndex
 from treewright.native.mining.part_features import RoleParts
 from treewright.parsing.dependency.calibration import best_scale, gold_loss
 from treewright.parsing.dependency.decoders import lattice_marginals
@@ -140,17 +141,24 @@ class FoundParts(NamedTuple):
 
     @classmethod
     def from_indices(
-        cls, encoder: ArcEncoder, trees: Sequence[DepTree], indices: Sequence[PartIndex]
+        cls, encoder: ArcEncoder, trees: Sequence[DepTree], indices: Iterable[PartIndex]
     ) -> "FoundParts":
         """List the parts of sentences, and the keys of the basic features of their arcs."""
-        listed = [list_part_arcs(index) for index in indices]
-        starts = N_SPECIAL + np.cumsum([0, *(len(index.head) for index in indices)])
-        arcs = [_number_arcs(each, int(start)) for (each, _), start in zip(listed, starts, strict=False)]
-        numbers = np.repeat(np.arange(len(indices)), [len(index.head) for index in indices])
-        heads = np.concatenate([np.zeros(0, dtype=np.int32), *(index.head for index in indices)])
-        modifiers = np.concatenate([np.zeros(0, dtype=np.int32), *(index.modifier for index in indices)])
-        indptr, keys = encoder.keys(encoder.encode(trees), numbers, heads, modifiers)
-        return cls(np.concatenate(arcs), np.concatenate([codes for _, codes in listed]), indptr, keys)
+        arcs, codes = [np.zeros((0, N_ROLES), dtype=np.int32)], [np.zeros(0, dtype=np.uint8)]
+        heads, modifiers = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)]
+        start = N_SPECIAL
+        for index in indices:
+            listed, codes_here = list_part_arcs(index)
+            arcs.append(_number_arcs(listed, start))
+            codes.append(codes_here)
+            heads.append(index.head)
+            modifiers.append(index.modifier)
+            start += len(index.head)
+        numbers = np.repeat(np.arange(len(heads) - 1), [len(each) for each in heads[1:]])
+        indptr, keys = encoder.keys(
+            encoder.encode(trees), numbers, np.concatenate(heads), np.concatenate(modifiers)
+        )
+        return cls(np.concatenate(arcs), np.concatenate(codes), indptr, keys)
 
     def as_roles(self, basic: BasicFeatures) -> RoleParts:
         """Return the parts with numbered basic features; what is no arc comes before the arcs."""
@@ -185,7 +193,7 @@ class ForestCorpus:
 
     Attributes
     ----------
-    base : ndarray of float, (n_parts,)
+    base : ndarray of float32, (n_parts,)
         Scores of all parts.
     is_gold : ndarray of bool, (n_parts,)
     """
@@ -194,26 +202,27 @@ class ForestCorpus:
         self, trees: Sequence[DepTree], found: Sequence[SentenceForest], *, single_root: bool
     ) -> None:
         self.trees = trees
-        self.indices = [arrange(each.keep) for each in found]
-        charts = [index_chart(index, single_root) for index in self.indices]
-        graphs = [graph for graph, _, _ in charts]
-        self.base = np.concatenate([np.zeros(0), *(each.scores for each in found)])
+        sides = np.array([len(each.keep) for each in found], dtype=np.int64)
+        self.base = np.concatenate(
+            [np.zeros(0, dtype=np.float32), *(each.scores for each in found)], dtype=np.float32
+        )
         self.forests = Forests(
-            _indptr(len(graph.first_edge) for graph in graphs),
-            _indptr(len(graph.left) for graph in graphs),
-            _indptr(len(each.scores) for each in found),
-            np.concatenate([graph.first_edge for graph in graphs]),
-            np.concatenate([graph.left for graph in graphs]),
-            np.concatenate([graph.right for graph in graphs]),
-            np.concatenate([parts for _, parts, _ in charts]),
+            sides,
+            np.cumsum([0, *sides**2], dtype=np.int64),
+            np.cumsum([0, *(len(each.scores) for each in found)], dtype=np.int64),
+            np.concatenate([np.zeros(0, dtype=np.bool_), *(each.keep.ravel() for each in found)]),
+            single_root,
         )
         self.is_gold = np.zeros(len(self.base), dtype=np.bool_)
         bounds = self.forests.part_indptr
-        for number, (tree, index, (graph, parts, _)) in enumerate(
-            zip(trees, self.indices, charts, strict=True)
-        ):
+        for number, tree in enumerate(trees):
             heads = np.concatenate([np.zeros(1, dtype=np.int32), tree.heads])
-            mark_tree(index, graph, parts, heads, self.is_gold[bounds[number] : bounds[number + 1]])
+            mark_tree(self.forests, number, heads, self.is_gold[bounds[number] : bounds[number + 1]])
+
+    @property
+    def indices(self) -> Iterator[PartIndex]:
+        """The parts of each sentence in turn."""
+        return (sentence_parts(self.forests, number) for number in range(len(self.trees)))
 
     @property
     def n_words(self) -> int:
@@ -234,14 +243,9 @@ class ForestCorpus:
     def draw(self, random_state: int) -> npt.NDArray[np.bool_]:
         """Return which parts are those of trees that are drawn by their probabilities."""
         is_drawn = np.zeros(len(self.base), dtype=np.bool_)
-        draws = np.random.default_rng(random_state).random(len(self.forests.first_edge))
-        draw_trees(self.forests, self.base, draws, is_drawn)
+        draw_trees(self.forests, self.base, random_state, is_drawn)
         return is_drawn
 
     def learn(self, firing: Firing, model: LogLinear, order: Integers, *, rate: float, n_done: int) -> None:
         """Take a gradient step on each of some sentences, after so many steps."""
         learn_pass(self.forests, self.base, self.is_gold, firing, model, order, rate, n_done)
-
-
-def _indptr(sizes: Iterable[int]) -> Integers:
-    return np.cumsum([0, *sizes], dtype=np.int64)

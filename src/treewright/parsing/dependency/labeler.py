@@ -1,4 +1,4 @@
-"""Labeler: relations for the arcs of given trees."""
+"""Labeler: dependency relations for the arcs of given trees."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -100,34 +100,35 @@ t.pos t.feats m.pos h.pos
 SIBLING_TEMPLATES = """
 t.pos m.pos h.pos
 """
-"""Of a child and of a sibling, `t` is the other word, and the situation the order of the three."""
+"""In templates of a child or a sibling, `t` is that word; the situation is the order of the three words."""
 
 COUNT_BITS = 24
 NOTHING_GIVEN = np.empty((0, 0))
 
 
 class Labeler(Model):
-    """A classifier of relations, given the heads.
+    """Classifier of dependency relations, given the heads.
 
-    A word may have the relations that were seen with the tags of the word and of its head in the same
-    order; if there are none, those seen with the word's tag; if there are none either, all.
+    A word can get the relations that occurred with the same tags of word and head in the same order; if there
+    are none, those that occurred with the tag of the word; if there are none either, all.
 
     Parameters
     ----------
     epochs : int
-        Passes over the training sentences.
+        Number of passes over the training sentences.
     table_bits : int
-        The weight table has 2 ** `table_bits` slots, a byte each on disk.
+        The weight table has 2 ** `table_bits` slots, one byte each on disk.
     random_state : int
+        Seed for the order of the sentences.
 
     Attributes
     ----------
     labels_ : Vocabulary
         The relations.
     n_tags_ : int
-        Of words and of the rows that are no words.
+        Number of tags, including those of rows that are not words.
     pairs_ : ndarray of int64
-        Groups of arcs together with a relation that was seen in them.
+        Encoded pairs of a group of arcs and a relation that occurred in it.
     weights_ : ndarray of float32
     """
 
@@ -150,19 +151,20 @@ class Labeler(Model):
         self.random_state = random_state
 
     def fit(self, trees: Sequence[DepTree], encoder: Encoder) -> Self:
-        """Learn from trees, whose relations may be any strings.
+        """Train on trees with any relations.
 
         Parameters
         ----------
         trees : sequence of DepTree
+            Training trees.
         encoder : Encoder
-            Made from these or more trees.
+            Built from these trees, or from more.
         """
         check_params(self)
         _check_heads(trees)
         relations = [relation for tree in trees for relation in tree.deprels]
         if not relations:
-            raise InputError("no training sentences with words were given; expected at least one")
+            raise InputError("no training sentences with words; expected at least one")
         self.labels_ = Vocabulary.from_counts(Counter(relations))
         corpus = encoder.encode(trees)
         gold = np.zeros(len(corpus.heads), dtype=np.int32)
@@ -172,7 +174,7 @@ class Labeler(Model):
         codes = np.concatenate(_group_codes(corpus, rows, self.n_tags_))
         self.pairs_ = np.unique(codes * len(self.labels_) + np.tile(gold[rows], 3))
         self.restore()
-        # Predictions must not change by saving, so the weights are rounded now.
+        # Saving rounds the weights; round them now, so that saving does not change predictions.
         with task("learning relations", total=self.epochs * corpus.n_sentences) as counted:
             self.weights_ = unpack(pack(self._learn(corpus, gold, counted)))
         return self
@@ -180,20 +182,22 @@ class Labeler(Model):
     def predict(
         self, trees: Sequence[DepTree], corpus: Corpus, given: npt.NDArray[np.float64] = NOTHING_GIVEN
     ) -> list[list[str]]:
-        """Return the relations of the words of each tree, for the heads it has.
+        """Return the relations of the words of each tree, given its heads.
 
         Parameters
         ----------
         trees : sequence of DepTree
+            Trees with heads.
         corpus : Corpus
-            The same sentences as arrays; its heads are not looked at.
+            The same sentences as arrays; their heads are ignored.
         given : array, (n_words, n_labels), optional
-            Added to the scores of relations, in the order of ``labels_.strings``.
+            Scores to add to those of relations, in the order of ``labels_.strings``.
         """
-        _check_heads(trees)
         rows = _word_rows(corpus)
         heads = np.full(len(corpus.values), -1, dtype=np.int32)
         heads[rows] = np.concatenate([*(tree.heads for tree in trees), np.empty(0, dtype=np.int32)])
+        if (heads[rows] < 0).any():
+            _check_heads(trees)
         corpus = corpus._replace(heads=heads)
         found = np.zeros(len(heads), dtype=np.int32)
         added = np.zeros((len(heads) if given.size else 0, len(self.labels_)))
@@ -204,13 +208,13 @@ class Labeler(Model):
         return [[next(labels) for _ in range(len(tree))] for tree in trees]
 
     def restore(self) -> None:
-        """Make the codes of groups of arcs, and the labels of each, one group after another."""
+        """Rebuild the groups of arcs and the relations of each."""
         self._codes, starts = np.unique(self.pairs_ // len(self.labels_), return_index=True)
         self._indptr = np.append(starts, len(self.pairs_)).astype(np.int32)
         self._labels = (self.pairs_ % len(self.labels_)).astype(np.int32)
 
     def _groups(self, corpus: Corpus) -> npt.NDArray[np.int32]:
-        """Return the narrowest group of each row that has labels."""
+        """Return the most specific group of each row that has relations."""
         rows = _word_rows(corpus)
         found = np.zeros(len(corpus.heads), dtype=np.int32)
         for codes in _group_codes(corpus, rows, self.n_tags_):
@@ -247,14 +251,14 @@ class Labeler(Model):
                 n_wrong += learn_labels(model, corpus, groups, gold, counts, totals, block, n_passed)
                 n_passed += int(corpus.sizes[block].sum())
             right = 100 - 100 * n_wrong / n_words
-            report(f"labels, epoch {epoch + 1}/{self.epochs}: {right:.2f}% right in training")
+            report(f"relations, epoch {epoch + 1}/{self.epochs}: {right:.2f}% training accuracy")
         return average(weights, totals, self.epochs * n_words)
 
 
 def _group_codes(
     corpus: Corpus, rows: npt.NDArray[np.int64], n_tags: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Number the groups of words: roots or not; so by tag; by tag, head's tag and direction."""
+    """Return groups of words from general to specific: root or not; plus tag; tag, head tag, direction."""
     head_rows = np.repeat(corpus.first_row[:-1], corpus.sizes) + ROOT + corpus.heads[rows]
     tags = corpus.values[rows, 0].astype(np.int64)
     head_tags = corpus.values[head_rows, 0].astype(np.int64)
@@ -264,7 +268,7 @@ def _group_codes(
 
 
 def _word_rows(corpus: Corpus) -> npt.NDArray[np.int64]:
-    """Return the rows that are words."""
+    """Return the rows of words."""
     sizes = corpus.sizes
     before = np.cumsum(sizes) - sizes
     rows: npt.NDArray[np.int64] = np.arange(sizes.sum()) + np.repeat(
@@ -276,4 +280,4 @@ def _word_rows(corpus: Corpus) -> npt.NDArray[np.int64]:
 def _check_heads(trees: Sequence[DepTree]) -> None:
     for number, tree in enumerate(trees, start=1):
         if (tree.heads < 0).any():
-            raise InputError(f"sentence {number} has words without a head; expected whole trees")
+            raise InputError(f"sentence {number} has words without a head; expected complete trees")

@@ -1,6 +1,6 @@
-"""The parts of the trees of one sentence, with their scores: where another scorer is plugged in.
+"""The parts of the trees of a sentence with their scores: the interface for other scorers.
 
-A scorer gives each part a number; the best trees, and the probabilities of arcs, follow from these alone.
+A scorer gives each part a score; these scores determine the k-best trees and the probabilities of arcs.
 """
 
 from collections.abc import Iterator
@@ -22,27 +22,44 @@ from treewright.parsing.dependency.features import KINDS, ROLES
 PART_KINDS = native.ScoreArrays._fields
 """The kinds of parts: arc, pair, grandchild, grand_sibling, triple."""
 NO_WORD = -1
-"""Stands for the sibling of a first modifier, and for the modifier after the last."""
+"""Stands for the missing sibling of a first modifier, and for the missing modifier after the last."""
 
 
 class Lattice:
-    """All projective trees over some arcs of a sentence, by the parts that they are made of.
+    """All projective trees over some arcs of a sentence, represented by their scored parts.
 
     Parameters
     ----------
     keep : array of bool, (n + 1, n + 1)
         The arcs, heads in rows, 0 for the root.
     single_root : bool
-        Whether one word hangs on the root.
+        Whether trees have exactly one root.
     scores : mapping of str to array, optional
-        A number for each part of a kind, in the order of `words`; kinds that are missing score 0.
+        Score of each part, by kind, in the order of `words`; missing kinds score 0.
 
     Attributes
     ----------
     scores : dict of str to array
-        By kind.
+        Scores of parts, by kind.
     arranged : Parts
-        The parts as compiled code numbers them.
+        The parts in the order of the compiled code.
+
+    See Also
+    --------
+    DependencyParser.lattices : The lattices of a trained parser.
+    PartScorer : Base class of scorers of parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import treewright as tw
+    >>> keep = np.array([[0, 1, 1], [0, 0, 1], [0, 1, 0]], dtype=bool)
+    >>> lattice = tw.Lattice(keep)
+    >>> lattice.words("arc").tolist()
+    [[0, 1], [0, 2], [1, 2], [2, 1]]
+    >>> heads, scores = lattice.best_trees(scores={"arc": np.array([1.0, 2.0, 0.0, 3.0])})
+    >>> heads.tolist(), scores.tolist()
+    ([[2, 0]], [5.0])
     """
 
     def __init__(
@@ -50,16 +67,16 @@ class Lattice:
     ) -> None:
         keep = np.array(keep, dtype=np.bool_)
         if keep.ndim != 2 or keep.shape[0] != keep.shape[1] or keep.shape[0] == 0:
-            raise InputError(f"keep has shape {keep.shape}; expected a square with a row for the root")
+            raise InputError(f"keep has shape {keep.shape}; expected a square matrix with a row for the root")
         if keep[:, 0].any() or keep.diagonal().any():
-            raise InputError("keep has an arc to the root or from a word to itself; expected none")
+            raise InputError("keep has an arc to the root or from a word to itself; expected no such arcs")
         self.single_root = single_root
         self.arranged = native.arrange(keep)
         self.scores = self._whole(scores or {})
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of parts that there are."""
+        """The available kinds of parts."""
         return PART_KINDS
 
     @property
@@ -68,9 +85,9 @@ class Lattice:
         return len(self.arranged.first_in) - 2
 
     def words(self, kind: str) -> npt.NDArray[np.int32]:
-        """Return the words of all parts of a kind, one part a row.
+        """Return the words of all parts of a kind, one row per part.
 
-        Columns are those of an arc (head, modifier), a pair (head, sibling, modifier), a grandchild
+        Columns: an arc has (head, modifier), a pair (head, sibling, modifier), a grandchild
         (grandparent, head, modifier), a grand-sibling (grandparent, head, sibling, modifier), or a triple
         (head, outer sibling, sibling, modifier); 0 is the root and -1 no word.
         """
@@ -96,23 +113,23 @@ class Lattice:
         return other
 
     def contains(self, kind: str, heads: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-        """Tell which parts of a kind a tree has; `heads` are those of its words."""
+        """Return which parts of a kind a tree has, given the heads of its words."""
         _check_kind(kind)
         found = np.zeros(len(self.scores[kind]), dtype=np.bool_)
         found[list(self._numbers_in_tree(kind, heads))] = True
         return found
 
     def _numbers_in_tree(self, kind: str, heads: npt.NDArray[np.int32]) -> Iterator[int]:
-        """Yield the numbers of the parts of a kind that a tree is made of."""
+        """Yield the numbers of the parts of a kind in a tree."""
         parts = self.arranged
         above = [NO_WORD, *heads.tolist()]
-        for group in range(1, len(parts.first_arc) - 1):  # to the left of the root, there is nothing
+        for group in range(1, len(parts.first_arc) - 1):  # nothing is to the left of the root
             head, side = divmod(group, 2)
             first, last = int(parts.first_arc[group]), int(parts.first_arc[group + 1])
             places = {int(word): at for at, word in enumerate(parts.modifier[first:last])}
             inner = range(head + 1, len(above)) if side else range(head - 1, 0, -1)
             row = [places.get(word) for word in inner if above[word] == head]
-            # Parts with arcs that are not in the lattice are not there either.
+            # Parts with an arc outside the lattice are not in the lattice.
             into = parts.arcs_in[parts.first_in[head] : parts.first_in[head + 1]]
             at = next((at for at, arc in enumerate(into) if parts.head[arc] == above[head]), None)
             pairs = [
@@ -148,8 +165,9 @@ class Lattice:
         Parameters
         ----------
         k : int
+            Maximum number of trees.
         scores : mapping of str to array, optional
-            To be used instead of the lattice's own.
+            Scores to use instead of those of the lattice.
         """
         check_integer("k", k, minimum=1)
         graph, is_complete = self._chart(scores)
@@ -160,9 +178,9 @@ class Lattice:
         return heads[:n_found, 1:], totals[:n_found]
 
     def marginals(self, scores: PartScores | None = None) -> tuple[npt.NDArray[np.float64], float]:
-        """Return the probability that a word's head is the column, (n, n + 1), and the log of the sum.
+        """Return the probability of each head (column) of each word and the log partition function.
 
-        Scores are logarithms of weights of trees.
+        The scores of a tree's parts add up to its log potential.
         """
         graph, is_complete = self._chart(scores)
         square = np.zeros((self.n_words, self.n_words + 1))
@@ -178,7 +196,7 @@ class Lattice:
     def part_marginals(
         self, scores: PartScores | None = None
     ) -> tuple[dict[str, npt.NDArray[np.float64]], float]:
-        """Return the probability of each part, by kind, and the log of the sum; scores as in `marginals`."""
+        """Return the probability of each part, by kind, and the log partition function."""
         graph, is_complete = self._chart(scores)
         found = {kind: np.zeros(len(each)) for kind, each in self.scores.items()}
         if not is_complete:
@@ -187,8 +205,9 @@ class Lattice:
         log_sum = fill_marginals(graph, 1.0, nodes)
         fill_edge_marginals(graph, nodes, shares)
         for kind, probabilities in found.items():
-            # An edge has one part of a kind at the most, and its weight is the sum of those of its parts. So
-            # charts whose parts weigh as much as their numbers, and all others nothing, tell which it has.
+            # An edge has at most one part of a kind, and its weight is the sum of the weights of its parts.
+            # So a chart in which the parts of one kind weigh their number, and all others 0, gives the part
+            # of each edge.
             numbered, _ = self._chart({kind: np.arange(1.0, len(probabilities) + 1)})
             numbers = numbered.weight.astype(np.int64)
             probabilities += np.bincount(numbers, shares, minlength=len(probabilities) + 1)[1:]
@@ -200,7 +219,7 @@ class Lattice:
         return graph, bool(is_complete)
 
     def _whole(self, scores: PartScores) -> dict[str, npt.NDArray[np.float64]]:
-        """Check scores and fill up kinds that are missing."""
+        """Check scores and add missing kinds."""
         for kind in scores:
             _check_kind(kind)
         parts = self.arranged
@@ -215,7 +234,7 @@ class Lattice:
             if found.shape != (size,):
                 raise InputError(f"{kind} has scores of shape {found.shape}; expected ({size},)")
             if not np.isfinite(found).all():
-                raise InputError(f"{kind} has scores that are not finite; expected numbers")
+                raise InputError(f"{kind} has scores that are NaN or infinite; expected finite numbers")
             whole[kind] = found
         return whole
 

@@ -1,4 +1,4 @@
-"""A linear model of the parts of trees, over features by templates, whose weights are hashed to one table.
+"""A linear model of the parts of trees, with template features hashed into one weight table.
 
 Koo & Collins (2010): arcs (order 1), pairs and grandchildren (2), grand-siblings and triples (3).
 """
@@ -34,7 +34,7 @@ class CompiledScorer(NamedTuple):
     max_keys: int
 
     def stage(self, *, single_root: bool) -> Stage:
-        """Return the model of arcs alone, as a stage that prunes nothing."""
+        """Return the arc model as a pruning stage that keeps all arcs."""
         model = self.model
         return Stage(model.arc, True, self.weights, model.shift, 0.0, 0, self.max_keys, single_root)
 
@@ -45,15 +45,18 @@ class LinearPartScorer(PartScorer):
     Parameters
     ----------
     templates : TemplateSet
+        Feature templates.
     order : {1, 2, 3}
+        Highest order of the scored parts.
     table_bits : int
         The weight table has 2 ** `table_bits` slots.
 
     Attributes
     ----------
     weights_ : ndarray of float32, (2 ** table_bits,)
+        Weights of the hashed features.
     encoder : Encoder or None
-        Numbers the words of sentences that do not come as arrays; that of the parser.
+        The parser's encoder, for sentences that are not encoded yet.
     """
 
     fields = saved(templates=TEMPLATES, weights_=PackedWeights(is_hashed=True))
@@ -68,7 +71,7 @@ class LinearPartScorer(PartScorer):
         self.table_bits = table_bits
 
     def compiled(self) -> CompiledScorer:
-        """Return what compiled loops over whole corpora score with."""
+        """Return the model for compiled loops over whole corpora."""
         templates = [compile_templates(getattr(self.templates, kind), kind) for kind in PART_KINDS]
         arc, pair, grandchild, grand_sibling, triple = templates
         shift = table_shift(self.weights_)
@@ -81,7 +84,7 @@ class LinearPartScorer(PartScorer):
         return self.score_encoded(self.encoder.encode([tree]), 0, parts)
 
     def score_encoded(self, corpus: Corpus, number: int, parts: Parts) -> PartScores:
-        """Return the scores of the parts of a sentence that is one of a corpus."""
+        """Return the scores of the parts of an encoded sentence."""
         compiled = self.compiled()
         if isinstance(parts, Lattice):
             sentence = take_sentence(corpus, number)
@@ -91,5 +94,5 @@ class LinearPartScorer(PartScorer):
         return {"arc": score_sentence(compiled.stage(single_root=True), corpus, number)[heads, modifiers]}
 
     def check_fitted_state(self) -> None:
-        """Check that the table has the size that keys are made for."""
+        """Check the size of the weight table."""
         expect(len(self.weights_) == 1 << self.table_bits, "a table of 2 ** table_bits weights")

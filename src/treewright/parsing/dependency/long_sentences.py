@@ -1,7 +1,7 @@
-"""Sentences that are too long for charts, which grow with the square and the cube of their length.
+"""Sentences that are too long for charts, whose time grows with the cube of the length.
 
-They are cut, behind punctuation if there is any, into pieces that are parsed each by itself. The root of the
-first piece is that of the sentence, and those of the others depend on it.
+They are cut into pieces, after punctuation if possible, and each piece is parsed separately. The root of the
+first piece becomes the root of the sentence; the roots of the other pieces depend on it.
 """
 
 import heapq
@@ -18,33 +18,35 @@ from treewright.parsing.dependency.constraints import FixedHeads
 
 Heads: TypeAlias = npt.NDArray[np.int32]
 Trees: TypeAlias = tuple[Heads, FloatArray, FloatArray]
-"""Heads (n_trees, n_words), scores and probabilities of the best trees, the best first."""
+"""Heads (n_trees, n_words), scores and probabilities of the k-best trees, the best first."""
 
 LONGEST = 500
-"""Words of a sentence that is parsed as a whole."""
+"""Maximum length of a sentence that is parsed as a whole."""
 LONGEST_PIECE = 128
-"""Words of a piece of a longer one; time grows faster than the length."""
+"""Maximum length of a piece; shorter pieces are faster, because time grows faster than length."""
 FINAL = frozenset(".!?;。！？；")
 
 
 class Pieces:
-    """Sentences, of which those that are too long are in pieces.
+    """Sentences, with long ones cut into pieces.
 
-    Sentences that have fixed heads, which may lead from one piece to another, are left whole.
+    Sentences with fixed heads stay whole, because a fixed arc may connect two pieces.
 
     Parameters
     ----------
     trees : sequence of DepTree
+        The sentences.
     fixed : sequence of mapping, optional
-        Fixed heads of each.
+        Fixed heads of each sentence.
     longest : int or None
-        Words of a sentence that is left whole, at the most; None leaves all whole.
+        Maximum length of a sentence that stays whole; None keeps all whole.
 
     Attributes
     ----------
     trees : list of DepTree
+        The pieces.
     fixed : list of mapping, or None
-        Those of each piece.
+        Fixed heads of each piece.
     is_whole : bool
         Whether no sentence was cut.
     """
@@ -78,7 +80,7 @@ class Pieces:
                 ]
 
     def join_trees(self, found: Sequence[Trees], k: int, *, single_root: bool) -> list[Trees]:
-        """Return the best trees of sentences, made of those of their pieces."""
+        """Join the k-best trees of pieces into k-best trees of sentences."""
         waiting = iter(found)
         joined = []
         for bounds in self._bounds:
@@ -87,7 +89,7 @@ class Pieces:
         return joined
 
     def join_squares(self, squares: Sequence[FloatArray], *, single_root: bool) -> list[FloatArray]:
-        """Return the probabilities of arcs of sentences, from those of pieces; row 0 is the root."""
+        """Join the arc probabilities of pieces into those of sentences; row 0 is the root."""
         waiting = iter(squares)
         joined = []
         for bounds in self._bounds:
@@ -97,7 +99,7 @@ class Pieces:
 
 
 def cut(words: Sequence[str], longest: int) -> list[int]:
-    """Return where pieces begin, and the end of all: behind full stops, or the like, as far as can be."""
+    """Return the starts of pieces and the end of the last: after full stops or similar, if possible."""
     bounds = [0]
     while len(words) - bounds[-1] > longest:
         ends = range(bounds[-1] + longest, bounds[-1] + longest // 2, -1)
@@ -132,7 +134,7 @@ def _join_trees(pieces: Sequence[Trees], bounds: Sequence[int], k: int, *, singl
 
 
 def best_sums(left: FloatArray, right: FloatArray, k: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """Return the places, (n, 2), of the largest `k` sums of numbers of two lists that fall, and the sums."""
+    """Return the index pairs, (n, 2), of the `k` largest sums of two descending lists, and these sums."""
     waiting = [(-(left[0] + right[0]), 0, 0)]
     places: list[tuple[int, int]] = []
     sums: list[float] = []

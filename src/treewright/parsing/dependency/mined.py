@@ -1,8 +1,7 @@
-"""Mined features of the parts of trees, on top of a linear model (Qian & Liu 2015, in forests).
+"""Mined features of the parts of trees, in addition to a linear model (Qian & Liu 2015, applied to forests).
 
-The linear model first narrows the arcs down to those that it finds probable. What mined features add to the
-scores of the parts over these arcs has been learnt as a log-linear model of whole trees, to which the scores
-of linear models that had not seen the sentences were given.
+The linear model first narrows the arcs to the probable ones. The weights of mined features are those of a
+log-linear model of whole trees, trained with the scores of linear models that had not seen the sentences.
 """
 
 from collections.abc import Mapping
@@ -39,16 +38,16 @@ from treewright.parsing.dependency.reasons import WeighedFeature
 SMALLEST_SCALE, LARGEST_SCALE = 1e-9, 1e6
 N_CODES = 4 * N_KINDS
 DEPTHS = ((0,), (0, 0), (0, 1), (0, 1, 1), (0, 0, 0))
-"""Of the arcs of each kind of part."""
+"""Depths of the arcs of each kind of part."""
 WITH_TOP = (2, 3)
-"""Kinds of parts that begin with the arc to their head."""
+"""Kinds of parts that start with the arc to their head."""
 SIDES = ("left", "right")
 END_SENTENCES = {
     (FIRST_MODIFIER,): "It is the first dependent of its head on the {side}.",
     (LAST_MODIFIER,): "It is the last dependent of its head on the {side}.",
     (FIRST_MODIFIER, LAST_MODIFIER): "The word has no dependents on its {side}.",
 }
-"""Of the basic features of what is no arc."""
+"""Descriptions of basic features that are not arcs."""
 
 
 class MinedFeature(NamedTuple):
@@ -57,10 +56,11 @@ class MinedFeature(NamedTuple):
     Attributes
     ----------
     text : str
+        The feature as text.
     weight : float
-        Positive if it speaks for a tree, in the units of the scores of the linear model.
+        Weight in units of the linear model's scores; positive if it favours a tree.
     n_arcs : int
-        Arcs that it describes.
+        Number of arcs in the feature.
     """
 
     text: str
@@ -74,19 +74,21 @@ class MinedScorer(PartScorer):
     Parameters
     ----------
     linear : LinearPartScorer
+        The linear model.
     scale : float
-        What scores of the linear model are multiplied by to become logarithms of potentials.
+        Factor that turns scores of the linear model into log potentials.
     threshold : float
-        Minimum probability of a head under the linear model, relative to the best head's.
+        Minimum probability of a head under the linear model, relative to the best head.
     encoder : ArcEncoder
+        Encoder of basic arc features.
     keys : ndarray of uint64
         Basic features, ascending.
     codes : ndarray of uint8, (n_features,)
-        Kind and directions of the parts that have a feature.
+        Kind and directions of the parts of each feature.
     basic : ndarray of int32, (n_features, 3)
-        Its basic features, by role, -1 for none.
+        Basic features of each feature, by role; -1 for none.
     coef : ndarray of float32, (n_features,)
-        Weights, as logarithms of potentials.
+        Weights in units of log potentials.
     """
 
     fields = saved(
@@ -126,16 +128,16 @@ class MinedScorer(PartScorer):
         self.order = 3
 
     def check_fitted_state(self) -> None:
-        """Check that features have basic features that there are, one for each arc."""
+        """Check that features consist of known basic features, one for each arc."""
         expect(self.scale > SMALLEST_SCALE, "a scale above 0")
         expect(self.encoder.column in ("xpos", "upos"), "a column of tags")
         expect(self.basic.shape == (len(self.codes), 3), "three columns of basic features")
         expect(len(self.coef) == len(self.codes), "a weight for each feature")
-        expect(self.encoder.knows(self.keys), "keys of basic features that can be named")
+        expect(self.encoder.knows(self.keys), "keys of known basic features")
         expect(is_within(self.basic + 1, N_SPECIAL + len(self.keys) + 1), "numbers of basic features")
         n_arcs = np.array([len(depths) for depths in DEPTHS])[self.codes // 4]
         expect(
-            ((self.basic >= 0) == (np.arange(3) < n_arcs[:, np.newaxis])).all(), "a basic feature of each arc"
+            ((self.basic >= 0) == (np.arange(3) < n_arcs[:, np.newaxis])).all(), "one basic feature per arc"
         )
 
     @cached_property
@@ -143,7 +145,7 @@ class MinedScorer(PartScorer):
         return PartMatcher(ForestFeatures(self.codes, self.basic), N_SPECIAL + len(self.keys))
 
     def prepare(self, batch: Batch) -> Self:
-        """Return a scorer that has the sentences as arrays."""
+        """Return a scorer with the encoded sentences of a batch."""
         self._matcher  # noqa: B018 (made once, for all copies)
         found = copy(self)
         found._batch = batch
@@ -160,10 +162,10 @@ class MinedScorer(PartScorer):
         return self.linear.score_encoded(self._batch.corpus, number, parts)
 
     def narrow(self, tree: DepTree, lattice: Lattice) -> Lattice:
-        """Return the parts over the arcs that the linear model finds probable."""
+        """Return the parts over the arcs that are probable under the linear model."""
         scored = lattice.with_scores(self._score_linear(tree, lattice))
         kept = probable_arcs(scored, self.scale, float(self.threshold))
-        # Of many heads that are all improbable, none may be kept.
+        # If many heads are all improbable, none may be left.
         return (
             Lattice(kept, single_root=lattice.single_root)
             if has_tree(kept, single_root=lattice.single_root)
@@ -179,12 +181,12 @@ class MinedScorer(PartScorer):
         return {kind: scores + mined[kind] / self.scale for kind, scores in linear.items()}
 
     def score_mined(self, tree: DepTree, lattice: Lattice) -> PartScores:
-        """Return the sums of the weights of mined features of parts, by kind."""
+        """Return the summed weights of the mined features of parts, by kind."""
         found = split_scores(lattice.arranged, self._matcher.weigh(self._parts(tree, lattice), self.coef))
         return found._asdict()  # type: ignore[no-any-return]
 
     def list_features(self) -> list[MinedFeature]:
-        """Return all features, by descending absolute weight."""
+        """Return all mined features, by descending absolute weight."""
         return [
             MinedFeature(
                 self.name(number),
@@ -195,9 +197,9 @@ class MinedScorer(PartScorer):
         ]
 
     def features_of(self, tree: DepTree) -> list[WeighedFeature]:
-        """Return the mined features of the parts of a tree without crossing arcs, with their weights.
+        """Return the mined features of a projective tree, with their weights.
 
-        Weights are in the units of the scores of the linear model.
+        Weights are in units of the linear model's scores.
         """
         keep = np.zeros((len(tree) + 1, len(tree) + 1), dtype=np.bool_)
         keep[tree.heads, np.arange(1, len(keep))] = True
@@ -225,7 +227,7 @@ class MinedScorer(PartScorer):
         return f"mined {PART_KINDS[kind]}, {self._sides(number)}: {text}{']' * depths[-1]}"
 
     def _sides(self, number: int) -> str:
-        """Return on which sides of their heads the modifiers are, from the top."""
+        """Return the sides of the modifiers relative to their heads, from the top."""
         code = int(self.codes[number])
         sides = (SIDES[code // 2 % 2], SIDES[code % 2]) if code // 4 in WITH_TOP else (SIDES[code % 2],)
         return " ".join(sides)
@@ -236,7 +238,7 @@ class MinedScorer(PartScorer):
         return self.encoder.name(int(self.keys[basic - N_SPECIAL]))
 
     def say(self, number: int) -> str:
-        """Return a feature in plain words."""
+        """Return a feature as an English sentence."""
         kind = int(self.codes[number]) // 4
         basic = [each for each in self.basic[number].tolist() if each >= 0]
         arcs = [
@@ -255,7 +257,7 @@ class MinedScorer(PartScorer):
         return tuple(dict.fromkeys(word for key in keys for word in self.encoder.words_of(key)))
 
     def match(self, tree: DepTree, lattice: Lattice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Return the mined features of each part, all kinds numbered through, as offsets and numbers."""
+        """Return the mined features of each part, across all kinds, as offsets and numbers."""
         return self._matcher.match(self._parts(tree, lattice))
 
     def _parts(self, tree: DepTree, lattice: Lattice) -> RoleParts:

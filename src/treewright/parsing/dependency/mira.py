@@ -1,4 +1,4 @@
-"""Trainers of part scorers: k-best MIRA for linear ones (McDonald et al. 2005), structured hinge for any."""
+"""Training of part scorers: k-best MIRA (McDonald et al. 2005) for linear models, hinge loss for others."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,52 +23,53 @@ from treewright.progress import Task, task
 
 @dataclass(frozen=True)
 class EpochReport:
-    """How an epoch of training went."""
+    """The result of a training epoch."""
 
     run: int
     n_runs: int
     epoch: int
     n_epochs: int
     train_uas: float
-    """Percent of heads right before the update on each sentence."""
+    """Percentage of correct heads before the update on each sentence."""
     loss: float
-    """Mean over sentences of what the right tree most lacked to its margin before the update."""
+    """Mean loss per sentence before the update: by how much the gold tree misses its margin."""
 
     def __str__(self) -> str:
         position = f"epoch {self.epoch}/{self.n_epochs}"
         if self.n_runs > 1:
             position = f"run {self.run}/{self.n_runs}, {position}"
-        return f"{position}: loss {self.loss:.3f}, UAS {self.train_uas:.2f} in training"
+        return f"{position}: loss {self.loss:.3f}, training UAS {self.train_uas:.2f}"
 
 
 AfterEpoch = Callable[[EpochReport, PartScorer], float]
-"""Called with a report and the scorer as it is; returns how good that is."""
+"""Called with a report and the current scorer; returns a score for early stopping."""
 
 
 class GivenScores(NamedTuple):
-    """Scores of the arcs of sentences, on top of which weights are learnt; squares with heads in rows."""
+    """Fixed scores of the arcs of sentences that learning adds to; matrices with heads in rows."""
 
     first: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float64]
 
     @classmethod
     def from_squares(cls, squares: Sequence[npt.NDArray[np.float64]]) -> "GivenScores":
-        """Put the squares of sentences one after another."""
+        """Concatenate the matrices of sentences."""
         first = np.cumsum([0, *(square.size for square in squares)], dtype=np.int64)[:-1]
         return cls(first, np.concatenate([np.empty(0), *(square.ravel() for square in squares)]))
 
 
 @dataclass(frozen=True)
 class MiraTrainer:
-    """Trains linear scorers with k-best MIRA: the average over all steps, and over several runs.
+    """Trains linear scorers with k-best MIRA, averaged over all steps and over several runs.
 
     Parameters
     ----------
     epochs, runs, k : int
-        Passes over the sentences, training runs to average, and length of the k-best lists.
+        Number of passes over the sentences, training runs to average, and length of the k-best lists.
     bound : float
-        Largest step of an update towards one constraint.
+        Maximum step size of an update towards one constraint.
     random_state : int
+        Seed for the order of the sentences.
     patience : int or None
         Early-stopping patience in epochs; the best weights are kept.
     """
@@ -91,10 +92,10 @@ class MiraTrainer:
         checkpoint: Checkpoint | None,
         after_epoch: AfterEpoch,
     ) -> LinearPartScorer:
-        """Return a scorer that has learnt from gold trees among `arcs`, on top of scores that are `given`.
+        """Return a scorer trained on gold trees over `arcs`, in addition to the `given` scores.
 
-        The order of sentences follows from the seed and the number of the epoch, so that training which goes
-        on from a checkpoint ends where uninterrupted training does.
+        The order of sentences depends only on the seed and the epoch, so that resumed training gives the same
+        result as uninterrupted training.
         """
         progress = _Progress.start(scorer.table_bits, checkpoint)
         n_left = (self.epochs * self.runs - len(progress.scores)) * corpus.n_sentences
@@ -120,7 +121,7 @@ class MiraTrainer:
                     progress.best = found.weights_
                 if checkpoint:
                     progress.save(checkpoint)
-        # Trees must not change by saving, so the weights are rounded now.
+        # Saving rounds the weights; round them now, so that saving does not change trees.
         found.weights_ = unpack(pack(progress.best))
         return found
 
@@ -135,7 +136,7 @@ class MiraTrainer:
         number: int,
         counted: Task,
     ) -> tuple[int, float]:
-        """Take one pass; return how many heads were wrong, and the loss."""
+        """Run one epoch; return the number of wrong heads and the loss."""
         order = np.random.default_rng([self.random_state, number]).permutation(corpus.n_sentences)
         learner = scorer.with_params()
         learner.weights_ = progress.weights
@@ -161,20 +162,20 @@ class MiraTrainer:
 
 @dataclass
 class _Progress:
-    """Where training stands between two epochs."""
+    """The state of training between two epochs."""
 
     weights: npt.NDArray[np.float32]
     totals: npt.NDArray[np.float64]
     finished: npt.NDArray[np.float32]
-    """The sum of what finished runs have learnt."""
+    """Sum of the averaged weights of finished runs."""
     best: npt.NDArray[np.float32]
     """The averaged weights that are kept if training ends here."""
     scores: list[float]
-    """Of each epoch."""
+    """Dev score of each epoch."""
 
     @classmethod
     def start(cls, table_bits: int, checkpoint: Checkpoint | None) -> "_Progress":
-        """Begin, or go on from a checkpoint."""
+        """Start training, or resume from a checkpoint."""
         state = checkpoint.load("progress") if checkpoint else None
         if state:
             return cls(**state.arrays, scores=state.values["scores"])
@@ -182,11 +183,11 @@ class _Progress:
         return cls(best, np.zeros(best.size), finished, best, [])
 
     def start_run(self) -> None:
-        """Forget what was learnt in this run."""
+        """Reset the weights for a new run."""
         self.weights, self.totals = np.zeros_like(self.weights), np.zeros_like(self.totals)
 
     def n_worse(self) -> int:
-        """Return how many epochs have passed since the best."""
+        """Return the number of epochs since the best one."""
         return len(self.scores) - 1 - int(np.argmax(self.scores)) if self.scores else 0
 
     def save(self, checkpoint: Checkpoint) -> None:
@@ -198,16 +199,17 @@ class _Progress:
 
 @dataclass(frozen=True)
 class ScorerTrainer:
-    """Trains any scorer: by itself, and by the gradients of a structured hinge loss, if it takes these.
+    """Trains any scorer: on its own, or with the gradients of a structured hinge loss.
 
-    In each sentence, the best tree is found after every wrong arc has gained 1. Where that is not the gold
-    tree, the scorer is handed 1 for each part of it that the gold tree lacks, and -1 for each that it lacks
-    itself.
+    For each sentence, decoding adds a cost of 1 to every wrong arc. If the best tree is not the gold tree,
+    the gradient is 1 for each of its parts that the gold tree lacks, and -1 for each gold part that it lacks.
 
     Parameters
     ----------
     epochs : int
+        Number of passes over the sentences.
     random_state : int
+        Seed for the order of the sentences.
     """
 
     epochs: int
@@ -223,7 +225,7 @@ class ScorerTrainer:
         checkpoint: Checkpoint | None,
         after_epoch: AfterEpoch,
     ) -> PartScorer:
-        """Let a scorer learn from the gold heads of the sentences, and return it."""
+        """Train a scorer on the gold heads of the sentences, and return it."""
         scorer.start(batch.trees, dev=dev, checkpoint=checkpoint)
         n_epochs = self.epochs if scorer.learns_from_updates else 0
         with task("learning trees", total=n_epochs * len(batch.trees)) as counted:

@@ -1,4 +1,4 @@
-"""DependencyParser: from words to labelled dependency trees, the k best of them, and how sure it is."""
+"""DependencyParser: labelled dependency trees, k-best trees and calibrated probabilities."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from treewright._naming import named, setting
+from treewright._naming import setting
 from treewright._typing import (
     Count,
     FileName,
@@ -24,7 +24,9 @@ from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, check_trees
 from treewright.data.descriptions import universal_tags
+from treewright.data.documents import FoldBy, resolve_fold_by
 from treewright.data.formats import check_kind
+from treewright.data.projective import deprojectivize
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.learn.weights import LARGEST_WEIGHT
@@ -47,18 +49,41 @@ from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger
 
 PARSED_AT_A_TIME = 500
-"""Sentences that one thread parses before it takes others."""
+"""Number of sentences per batch of a thread."""
 Result = TypeVar("Result")
 EPOCHS = 6
 MINING = ("mine", "mining_threshold", "mining_degree", "mining_significance")
 """Parameters of mined features."""
 LINEAR_ONLY = ("k", "runs", "bound", "table_bits", "templates", "patience")
-"""Parameters of the linear model and its training, which a scorer of the user's does not have."""
+"""Parameters of the linear model and its training, which a custom scorer does not have."""
 Scale = Annotated[float, Range(0, LARGEST_WEIGHT)]
 
 
 class Candidate(NamedTuple):
-    """One of the best trees of a sentence."""
+    """One of the k-best trees of a sentence, with its score and probability.
+
+    Attributes
+    ----------
+    tree : DepTree
+        The tree.
+    score : float
+        Score of the parser or reranker.
+    probability : float
+        Probability of the tree among all trees of the sentence.
+
+    See Also
+    --------
+    DependencyParser.kbest : Returns candidates.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(20, random_state=0).dependencies
+    >>> parser = tw.DependencyParser(order=1, epochs=1).fit(trees)
+    >>> best, second = parser.kbest(trees[:1], k=2)[0]
+    >>> best.score >= second.score and best.probability >= second.probability
+    True
+    """
 
     tree: DepTree
     score: float
@@ -69,17 +94,18 @@ class Candidate(NamedTuple):
 
 
 class Structures(NamedTuple):
-    """The best trees of a sentence, as the parser finds them: without relations, crossing arcs lifted.
+    """The k-best trees of a sentence as arrays, without relations and with crossing arcs lifted.
 
     Attributes
     ----------
     tree : DepTree
-        The sentence, with the tags that it was parsed with.
+        The sentence, with the tags used for parsing.
     heads : ndarray of int32, (n_trees, n_words)
-        The best tree first.
+        Heads of each tree, the best tree first.
     scores : ndarray of float, (n_trees,)
+        Scores of the trees.
     probabilities : ndarray of float, (n_trees,)
-        Among all trees of the sentence.
+        Probabilities of the trees among all trees of the sentence.
     """
 
     tree: DepTree
@@ -89,79 +115,102 @@ class Structures(NamedTuple):
 
 
 class DependencyParser(DependencyAnnotator):
-    """A graph-based dependency parser with exact k-best trees and calibrated probabilities.
+    """Graph-based dependency parser with exact k-best trees and calibrated probabilities.
 
     Parameters
     ----------
     order : {1, 2, 3}
-        Order of the scored parts: arcs, pairs or triples of arcs. Order 2 adds neighbouring siblings and
-        grandchildren, order 3 grand-siblings and three siblings in a row.
+        Order of the scored parts: arcs, pairs or triples of arcs. Order 2 adds adjacent siblings and
+        grandchildren, order 3 grand-siblings and three adjacent siblings.
     k : int
-        Length of candidate lists in training.
+        Length of the k-best lists in training.
     epochs : int
-        Passes over the training sentences.
+        Number of passes over the training sentences.
     runs : int
-        Number of training runs to average. They visit the sentences in different orders.
+        Number of training runs to average. Each run visits the sentences in a different order.
     tags : {"gold", "predicted"}
-        Use the tags of the input, or tags predicted by the parser's own tagger. These stand for parts of
-        speech, features and lemmas; training sentences are tagged by taggers that have not seen them.
+        Use the tags of the input, or tags predicted by the parser's own tagger. Tags are parts of speech,
+        morphological features and lemmas. With "predicted", training sentences are tagged by
+        cross-validation.
     decoder : {"projective", "spanning"}
-        Decoder; spanning finds any trees (with order 1 only). Projective training lifts crossing arcs, and
-        parsing brings them back.
+        Decoder; spanning allows crossing arcs (only with order 1). Projective training lifts crossing arcs,
+        and parsing restores them.
     jackknife : bool
-        Learn relations and probabilities by jackknifing (slower). A parser is trained on all but each of the
-        `folds`; its trees of the sentences that it has not seen show the labeler what mistakes to expect.
+        Train relations and probabilities on cross-validated trees (slower). For each of the `folds`, a parser
+        is trained on the others. Its trees show the labeler what errors to expect.
     patience : int, optional
         Early-stopping patience in epochs (needs a dev set). The best epoch is kept.
     bound : float
-        Maximum step of an update towards one constraint.
+        Maximum step size of a MIRA update towards one constraint.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
     table_bits : int
         Binary logarithm of the size of the weight table.
     pruning_threshold : float
-        Minimum probability of a head, relative to the best head's. Others are pruned.
+        Prune heads whose probability, relative to the best head, is below this.
     max_heads : int
         Maximum number of heads per word after pruning.
     folds : int
         Number of jackknife folds for tagging, pruning and mining.
+    fold_by : {"auto", "document", "block"}
+        Make jackknife folds of whole documents, or of blocks within documents. "auto" takes blocks of
+        consecutive sentences if most dev sentences come from training documents, else documents.
     lifting : {"path", "head", "head+path", "baseline"}
-        Scheme that encodes lifted crossing arcs.
+        Scheme for encoding lifted crossing arcs.
     templates : TemplateSet, optional
         Feature templates.
     scorer : PartScorer, optional
-        Scorer of the parts of trees (neural, or module:Class; a linear model by default).
+        Scorer of the parts of trees (neural, or module:Class; default: a linear model).
     combine : {"sum", "joint"}, optional
-        Add the scores of the linear model to those of the scorer. Each learns alone, or the linear model
-        learns on top of the scores of jackknifed scorers ("joint", slower). The weight of the scorer is found
-        on the dev set, or on training sentences held out.
+        Add the scores of the linear model to those of the scorer. With "sum", both are trained separately;
+        with "joint" (slower), the linear model is trained on top of cross-validated scores of the scorer. The
+        weight of the scorer is tuned on the dev set, or on held-out training sentences.
     mine : bool
         Add features that gradient mining selects in forests (slower). For each of the `folds`, a parser is
-        trained on the others. Features are selected by comparing its trees of the fold with gold trees.
+        trained on the others. Mining compares its trees of the fold with the gold trees.
     mining_threshold : float
         Gradient-mining threshold; a higher one selects fewer features.
     mining_degree : {1, 2, 3}
         Maximum number of arcs of a mined feature.
     mining_significance : float, optional
-        Use mined features only if their gain on DEV is significant (none: always). Without a dev set,
-        training sentences that were held out decide.
+        Use mined features only if their gain on DEV is significant (none: always). This is the level of the
+        test. Without a dev set, held-out training sentences are used.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads; it does not change the results.
 
     Attributes
     ----------
     recall_ : float
-        Percent of the gold arcs of training sentences that pruning keeps.
+        Percentage of the gold arcs of training sentences that pruning keeps.
     tagger_ : Tagger or None
+        The parser's own tagger, if `tags` is "predicted".
     encoder_ : Encoder
+        Encodes sentences as arrays.
     decoder_ : ProjectiveDecoder or SpanningDecoder
+        Finds the best trees, given the scores of parts.
     scorer_ : PartScorer
+        Scores the parts of trees.
     labeler_ : Labeler or None
-        None where the scorer alone tells relations.
+        Predicts relations; None if the scorer predicts them alone.
     relation_weight_ : float
-        Weight of the scorer's scores of relations beside those of the labeler.
+        Weight of the scorer's relation scores relative to those of the labeler.
     scale_ : float
-        What scores are multiplied by to become logarithms of probabilities.
+        Factor that turns scores into log-probabilities, up to a constant.
+
+    See Also
+    --------
+    DependencyReranker : Reranks the k-best trees with features the parser lacks.
+    NeuralScorer : Neural scorer for the parameter `scorer`.
+    Pipeline : From text to tagged and parsed sentences.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(30, random_state=0).dependencies
+    >>> parser = tw.DependencyParser(order=1, epochs=2).fit(trees)
+    >>> parsed = parser.predict([[("The", "DET"), ("donkey", "NOUN"), ("sneezed", "VERB")]])[0]
+    >>> parsed.heads.tolist()
+    [2, 3, 0]
     """
 
     EFFECTIVE_IF: ClassVar = {
@@ -169,6 +218,7 @@ class DependencyParser(DependencyAnnotator):
         "pruning_threshold": {"decoder": ("projective",)},
         "max_heads": {"decoder": ("projective",)},
         "folds": [{"decoder": ("projective",)}, {"tags": ("predicted",)}, {"jackknife": (True,)}],
+        "fold_by": [{"decoder": ("projective",)}, {"tags": ("predicted",)}, {"jackknife": (True,)}],
         "mine": {"decoder": ("projective",), "scorer": (None,)},
         "mining_threshold": {"mine": (True,)},
         "mining_degree": {"mine": (True,)},
@@ -215,6 +265,7 @@ class DependencyParser(DependencyAnnotator):
         pruning_threshold: Fraction = THRESHOLD,
         max_heads: Count = MAX_HEADS,
         folds: Count = 5,
+        fold_by: FoldBy = "auto",
         lifting: LiftingScheme = "path",
         templates: TemplateSet | None = None,
         scorer: PartScorer | None = None,
@@ -239,6 +290,7 @@ class DependencyParser(DependencyAnnotator):
         self.pruning_threshold = pruning_threshold
         self.max_heads = max_heads
         self.folds = folds
+        self.fold_by = fold_by
         self.lifting = lifting
         self.templates = templates
         self.scorer = scorer
@@ -253,14 +305,14 @@ class DependencyParser(DependencyAnnotator):
     def read_training(
         train: FileName, dev: FileName | None = None
     ) -> tuple[list[DepTree], list[DepTree] | None]:
-        """Read what `fit` learns from.
+        """Read the training and development data for `fit`.
 
         Parameters
         ----------
         train : str
             Treebank in CoNLL-U.
         dev : str, optional
-            Treebank to score after each epoch.
+            Treebank for evaluation after each epoch and for calibration.
         """
         for path in filter(None, (train, dev)):
             check_kind(path, "dependencies")
@@ -275,23 +327,25 @@ class DependencyParser(DependencyAnnotator):
         checkpoint: str | os.PathLike[str] | None = None,
         client: Client | None = None,
     ) -> Self:
-        """Learn from a treebank.
+        """Train on a treebank.
 
         Parameters
         ----------
         trees : sequence of DepTree
+            Training trees.
         dev : sequence of DepTree, optional
-            Scored after each epoch, and used to calibrate probabilities.
+            Development trees, for evaluation after each epoch and for calibrating probabilities.
         checkpoint : path, optional
-            A folder in which each step and epoch is kept. If it exists, training goes on from it and ends as
-            if it had not been interrupted.
+            Folder that stores each step and epoch. If it exists, training resumes from it, with the same
+            result as without an interruption.
         client : distributed.Client, optional
-            A cluster that learns from the folds; the model is the same.
+            Dask client for training jackknife folds; it does not change the model.
         """
         self._check(trees, dev)
         identity = fingerprint(list(self.result_params().items()), trees, dev or [])
         kept = Checkpoint(checkpoint, identity) if checkpoint else None
-        return self._set_learnt(ParserTrainer(self, kept, client).train(trees, dev))
+        found = self.with_params(fold_by=resolve_fold_by(self.fold_by, trees, dev))
+        return self._set_learnt(ParserTrainer(found, kept, client).train(trees, dev))
 
     def fold_trainer(
         self,
@@ -300,37 +354,37 @@ class DependencyParser(DependencyAnnotator):
         checkpoint: Checkpoint | None = None,
         client: Client | None = None,
     ) -> ParserTrainer:
-        """Return what trains parsers of jackknife folds with these parameters, after checking them."""
+        """Validate the parameters and return a trainer for the parsers of jackknife folds."""
         self._check(trees, None)
         return ParserTrainer(self, checkpoint, client)
 
     def with_scorer(self, scorer: PartScorer, dev: Sequence[DepTree]) -> Self:
         """Return a parser that adds the scores of a trained scorer to those of this parser's linear model.
 
-        It is the parser that ``combine="sum"`` trains, without training the linear model again.
+        The result is the parser that ``combine="sum"`` trains, without training the linear model again.
 
         Parameters
         ----------
         scorer : PartScorer
-            A fitted one, as `NeuralScorer`.
+            A fitted scorer, such as a `NeuralScorer`.
         dev : sequence of DepTree
-            Gold trees that neither has been trained on, by which both are weighed and calibrated.
+            Gold trees that neither model was trained on, for tuning the weight and for calibration.
         """
         self.check_is_fitted()
         check_trees(dev)
         if not isinstance(scorer, PartScorer) or not scorer.is_fitted:
-            raise InputError(f"scorer is {scorer!r}; expected a PartScorer that is fitted")
+            raise InputError(f"scorer is {scorer!r}; expected a fitted PartScorer")
         if not isinstance(self.scorer_, LinearPartScorer):
-            raise InputError("the parser has a scorer of its own; expected a linear model to add one to")
+            raise InputError("the parser already has a custom scorer; expected a parser with a linear model")
         if not any(len(tree) for tree in dev):
-            raise InputError("the dev set has no words; expected some")
+            raise InputError("the dev set has no words; expected at least one sentence with words")
         defaults = type(self)().get_params(deep=False)
         without_mining = {name: defaults[name] for name in MINING}
         found = self.with_params(scorer=scorer, combine="sum", **without_mining)
         return found._set_learnt(ParserTrainer(found).add_scorer(self._all_learnt, scorer, dev))
 
     def with_learnt(self, learnt: LearntParser) -> Self:
-        """Return a parser with the same parameters that has learnt this."""
+        """Return a parser with the same parameters and these fitted components."""
         return self.with_params()._set_learnt(learnt)
 
     @property
@@ -355,18 +409,18 @@ class DependencyParser(DependencyAnnotator):
     def predict(
         self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[DepTree]:
-        """Parse sentences; their heads and relations are not looked at.
+        """Parse sentences; existing heads and relations are ignored.
 
         Parameters
         ----------
         sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
             Trees, lists of words, or lists of (word, tag) pairs. A tag is the UPOS, or the XPOS if the
-            parser was trained with XPOS alone. A parser trained with gold tags needs tags; trees that have
-            all columns of its training sentences are parsed more accurately than pairs.
+            parser was trained with XPOS alone. A parser trained with gold tags needs tags; trees with
+            all columns of the training sentences are parsed more accurately than pairs.
         fixed : sequence of mapping of int to int, optional
-            For each sentence the heads that words must have, ``{word: head}``: words are counted from 1, and
-            0 is the root. The best tree that has these arcs is returned, whatever else becomes of it: a fixed
-            head is final, even where a relation says that the arc to it was lifted.
+            For each sentence, required heads as ``{word: head}``; words are numbered from 1, and 0 is the
+            root. The result is the best tree with these arcs. A fixed head is never changed, even if its
+            relation marks a lifted arc.
         """
         trees = self.read_sentences(sentences)
         found = self._spread(lambda batch, fixed: self._parse(batch, 1, fixed), trees, fixed=fixed)
@@ -375,19 +429,19 @@ class DependencyParser(DependencyAnnotator):
     def kbest(
         self, sentences: Sequence[SentenceLike], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[Candidate]]:
-        """Return the `k` best trees of each sentence, the best first, each with its probability.
+        """Return the `k` best trees of each sentence with their probabilities, the best first.
 
-        Trees are told apart by their heads before crossing arcs are brought back.
+        Trees are distinct before crossing arcs are restored.
 
         Parameters
         ----------
         sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
-            As in `predict`.
+            Trees, lists of words, or lists of (word, tag) pairs.
         k : int
+            Number of trees per sentence.
         fixed : sequence of mapping of int to int, optional
-            As in `predict`. The trees are the best of those with these arcs, and probabilities are among
-            those, too: they tell how sure the parser is of the rest of the tree. An arc that pruning would
-            have thrown out comes back.
+            For each sentence, required heads by word. Candidates and probabilities are restricted to trees
+            with these arcs; arcs that pruning would remove are kept.
         """
         check_integer("k", k, minimum=1)
         trees = self.read_sentences(sentences)
@@ -398,12 +452,20 @@ class DependencyParser(DependencyAnnotator):
     def structures(
         self, trees: Sequence[DepTree], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[Structures]:
-        """Return the `k` best trees of each sentence as arrays, before relations are found.
+        """Return the `k` best trees of each sentence as arrays, without relations.
 
-        With `fixed` heads, these are the best trees that have them, as in `kbest`.
+        Parameters
+        ----------
+        trees : sequence of DepTree
+            Sentences with the tags that the parser needs.
+        k : int
+            Number of trees per sentence.
+        fixed : sequence of mapping of int to int, optional
+            For each sentence, required heads by word. Only trees with these heads are considered.
         """
         check_integer("k", k, minimum=1)
         check_trees(trees)
+        self.check_is_fitted()
         return self._spread(
             lambda batch, fixed: self._search(batch, k, fixed, with_probabilities=True)[0], trees, k, fixed
         )
@@ -411,9 +473,9 @@ class DependencyParser(DependencyAnnotator):
     def complete(
         self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[DepTree]:
-        """Give relations to trees that have the heads of `structures`, and bring crossing arcs back.
+        """Add relations to trees with heads from `structures`, and restore crossing arcs.
 
-        Words whose heads are `fixed` keep them.
+        Words with `fixed` heads keep them.
         """
         self.check_is_fitted()
         batch = Batch(trees, self.encoder_.encode(trees))
@@ -427,7 +489,7 @@ class DependencyParser(DependencyAnnotator):
         scorer: PartScorer,
         sentences: Sequence[DepTree],
     ) -> list[DepTree]:
-        """Give relations to trees, and bring crossing arcs back; the scorer was prepared for `sentences`."""
+        """Add relations to trees and restore crossing arcs; the scorer was prepared for `sentences`."""
         if self.labeler_ is None:
             relations = best_relations(scorer, sentences, batch.trees)
         elif scorer.relations and self.relation_weight_ > 0:
@@ -436,7 +498,7 @@ class DependencyParser(DependencyAnnotator):
         else:
             relations = self.labeler_.predict(batch.trees, batch.corpus)
         return [
-            self.decoder_.unlift(tree.with_heads(tree.heads, labels), heads)
+            deprojectivize(tree.with_heads(tree.heads, labels), keep=heads)
             for tree, labels, heads in zip(
                 batch.trees, relations, fixed or [{}] * len(batch.trees), strict=True
             )
@@ -445,16 +507,21 @@ class DependencyParser(DependencyAnnotator):
     def marginals(
         self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[npt.NDArray[np.float64]]:
-        """Return for each sentence an array (n, n + 1): the probability that a word's head is the column.
+        """Return for each sentence an array (n, n + 1): the probability of each head (column) of each word.
 
-        With `fixed` heads, as in `kbest`, it is the probability among the trees that have them.
+        Parameters
+        ----------
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            Trees, lists of words, or lists of (word, tag) pairs.
+        fixed : sequence of mapping of int to int, optional
+            For each sentence, required heads by word. Only trees with these heads are considered.
         """
         return self._spread(self.batch_marginals, self.read_sentences(sentences), fixed=fixed)
 
     def batch_marginals(
         self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None
     ) -> list[npt.NDArray[np.float64]]:
-        """Return the marginals of trees that have been checked, all at once."""
+        """Return the marginals of validated trees in one batch."""
         pieces = Pieces(self._tagged(trees), fixed, longest=self.decoder_.longest)
         sentences = Batch(pieces.trees, self.encoder_.encode(pieces.trees))
         squares = self.decoder_.marginals(self.scorer_, sentences, self.scale_, pieces.fixed)[1]
@@ -468,10 +535,10 @@ class DependencyParser(DependencyAnnotator):
         *,
         fixed: FixedHeads | None = None,
     ) -> npt.NDArray[np.float64]:
-        """Return the probability of the head of each word of a tree, from the marginals of its sentence.
+        """Return the probability of each head of a tree, from the marginals of its sentence.
 
-        A crossing arc that was brought back has the probability of the arc that it was lifted to; an arc that
-        was `fixed` was not lifted.
+        A restored crossing arc has the probability of the arc that it was lifted to; `fixed` arcs are not
+        lifted.
         """
         heads = self.lifted(parsed).heads.copy()
         for word, head in (fixed or {}).items():
@@ -479,10 +546,10 @@ class DependencyParser(DependencyAnnotator):
         return marginals[np.arange(len(parsed)), heads]
 
     def lattices(self, sentences: Sequence[SentenceLike]) -> list[Lattice]:
-        """Return for each sentence the parts over the arcs that pruning leaves, with their scores.
+        """Return the scored parts of each sentence, over the arcs that are left after pruning.
 
-        Another scorer can take these, or words, and give scores of its own; a sentence whose arcs allow no
-        tree, which `predict` helps with a chain of arcs, has none here.
+        Another scorer can score these parts. If pruning leaves no tree, the lattice has none either, whereas
+        `predict` adds a chain of arcs.
         """
         self.check_is_fitted()
         if not isinstance(self.decoder_, ProjectiveDecoder):
@@ -491,17 +558,17 @@ class DependencyParser(DependencyAnnotator):
         return self.decoder_.lattices(self.scorer_, Batch(tagged, self.encoder_.encode(tagged)))
 
     def lifted(self, tree: DepTree) -> DepTree:
-        """Return a tree as the parser learns it: with crossing arcs lifted, if it finds none of these."""
+        """Return a tree as used for training: with crossing arcs lifted if the decoder is projective."""
         return self.decoder_.lift(tree)
 
     @property
     def is_projective(self) -> bool:
-        """Whether the parser finds trees without crossing arcs."""
+        """Whether the decoder is projective."""
         return self.decoder == "projective"
 
     @property
     def own_tagger(self) -> Tagger | None:
-        """The tagger inside the parser, or None."""
+        """The parser's own tagger, or None."""
         return self.tagger_
 
     @property
@@ -510,17 +577,17 @@ class DependencyParser(DependencyAnnotator):
         return list(self.encoder_.vocabularies[0].strings)
 
     def knows_words(self, words: Sequence[str]) -> list[bool]:
-        """Tell which words, in upper or lower case, occur in the training sentences."""
+        """Return which words occur in the training sentences, ignoring case."""
         return self.encoder_.knows_words(words)
 
     @property
     def has_arc_reasons(self) -> bool:
-        """Whether `arc_reasons` has features to show: those of a linear model."""
+        """Whether the parser has a linear model with features for `arc_reasons`."""
         return self.linear_scorer is not None
 
     @property
     def linear_scorer(self) -> LinearPartScorer | None:
-        """The linear model, or the linear share of a combined one."""
+        """The linear model, or the linear part of a combined model."""
         scorer = self.scorer_
         if isinstance(scorer, CombinedScorer | MinedScorer):
             scorer = scorer.linear
@@ -532,22 +599,22 @@ class DependencyParser(DependencyAnnotator):
         return self.scorer is None or self.combine is not None
 
     def scorer_has(self, name: str) -> bool:
-        """Tell whether the scorer of the user has a method or property of its own instead of the default."""
+        """Return whether the custom scorer overrides a method or property of `PartScorer`."""
         return self.scorer is not None and getattr(type(self.scorer), name) is not getattr(PartScorer, name)
 
     def arc_reasons(self, trees: Sequence[DepTree], *, n: int = 10) -> list[list[list[WeighedFeature]]]:
-        """Return for each parsed tree, for the arc to each of its words, the features that involve this arc.
+        """Return the features that involve each arc of parsed trees: a list per tree and word.
 
-        A feature of several arcs is listed under each of them. Features are those of the tree with crossing
-        arcs lifted; their weights, each taken once, add up to the score of the tree, but for features of
-        words that have no dependents.
+        A feature of several arcs is listed under each of them. Features are computed after lifting crossing
+        arcs. The weights of the distinct features add up to the score of the tree, except for features of
+        words without dependents.
 
         Parameters
         ----------
         trees : sequence of DepTree
             Trees with tags and heads, as `predict` returns them.
         n : int
-            Features of an arc at the most, the weightiest first.
+            Maximum number of features per arc, the largest weights first.
         """
         self.check_is_fitted()
         check_integer("n", n, minimum=1)
@@ -560,16 +627,22 @@ class DependencyParser(DependencyAnnotator):
 
     @property
     def explains(self) -> bool:  # type: ignore[override]
-        """Whether `explain` has reasons for a choice: features of a linear model."""
+        """Whether `explain` has features of a linear model to show."""
         return self.has_arc_reasons
 
     def explain(
         self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[Comparison]:
-        """Return the best trees of each sentence, and the features that decided between the first two.
+        """Return the k-best trees of each sentence and the features that decided between the first two.
 
-        Features are those of trees with crossing arcs lifted. With `fixed` heads, as in `kbest`, the trees
-        are the best that have them.
+        Features are computed after lifting crossing arcs.
+
+        Parameters
+        ----------
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            Trees, lists of words, or lists of (word, tag) pairs.
+        fixed : sequence of mapping of int to int, optional
+            For each sentence, required heads by word. Only trees with these heads are considered.
         """
         trees = self.read_sentences(sentences)
         scorer = self._linear_scorer()
@@ -589,7 +662,7 @@ class DependencyParser(DependencyAnnotator):
 
     @property
     def has_mined_features(self) -> bool:
-        """Whether mined features are used, or will be if training trusts them."""
+        """Whether mined features are used, or may be used after training."""
         return isinstance(self.scorer_, MinedScorer) if self.is_fitted else self.mine
 
     @property
@@ -599,28 +672,28 @@ class DependencyParser(DependencyAnnotator):
         return self.scorer_.list_features() if isinstance(self.scorer_, MinedScorer) else []
 
     def _linear_scorer(self) -> LinearPartScorer:
-        """Return the linear model, or share, whose features have weights; refuse any other scorer."""
+        """Return the linear model, or raise an error if there is none."""
         if self.linear_scorer is None:
-            raise InputError("the parser has a scorer of its own; expected the linear one for reasons")
+            raise InputError("the parser has a custom scorer; expected a linear model to explain arcs")
         return self.linear_scorer
 
     @property
     def tag_column(self) -> TagColumn:
-        """The column of the tags in (word, tag) pairs: UPOS, or XPOS if training had no other tags."""
+        """The column of tags in (word, tag) pairs: UPOS, or XPOS if the training data has no UPOS."""
         universal, own = (vocabulary.strings for vocabulary in self.encoder_.vocabularies[:2])
         if universal != own:
             return "upos"
-        # Where one column is missing, the other stands in for it. Penn tags have SYM in common with UPOS.
+        # If one column is missing, the other replaces it. Penn tags share SYM with UPOS.
         return "upos" if 2 * len(universal_tags().intersection(own)) >= len(own) else "xpos"
 
     @property
     def needs_tags(self) -> bool:
-        """Whether sentences must bring the tags that the parser was trained with."""
+        """Whether input sentences must have tags."""
         known = self.encoder_.vocabularies[:2]
         return self.tags == "gold" and any(tag != "_" for each in known for tag in each.strings)
 
     def restore(self) -> None:
-        """Let a linear model number the words of sentences as the parser does."""
+        """Pass the encoder to the linear model."""
         scorer = self.linear_scorer
         if scorer is not None:
             scorer.encoder = self.encoder_
@@ -632,9 +705,8 @@ class DependencyParser(DependencyAnnotator):
             found = f"{setting('decoder', self.decoder)} and {setting('order', self.order)}"
             raise InputError(f"{found}; expected {setting('order', 1)}")
         if self.patience is not None and not dev:
-            raise InputError(
-                f"{named('patience')} counts epochs without a better dev score; expected a dev set"
-            )
+            found = f"{setting('patience', self.patience)} without a dev set"
+            raise InputError(f"{found}; expected a dev set for early stopping")
         if self.templates is not None and not isinstance(self.templates, TemplateSet):
             raise InputError(f"templates is {self.templates!r}; expected a TemplateSet")
         if self.scorer is not None and not isinstance(self.scorer, PartScorer):
@@ -643,32 +715,35 @@ class DependencyParser(DependencyAnnotator):
             self.scorer.check_options()
         if self.decoder == "spanning" and self.scorer is not None and self.scorer.order != 1:
             found = f"{setting('decoder', self.decoder)} and a scorer of order {self.scorer.order}"
-            raise InputError(f"{found}; expected one that scores arcs alone")
+            raise InputError(f"{found}; expected a scorer of order 1")
         if not self.learns_linear and self.epochs != EPOCHS and not self.scorer_has("update"):
-            found = f"{setting('epochs', self.epochs)} has no effect on a scorer that learns by itself"
-            raise InputError(f"{found}; expected epochs of the scorer")
+            found = f"{setting('epochs', self.epochs)} has no effect on a scorer that trains itself"
+            raise InputError(f"{found}; expected the number of epochs as a parameter of the scorer")
         if self.combine and self.scorer is None:
-            raise InputError(f"{setting('combine', self.combine)} without a scorer; expected one to combine")
+            raise InputError(f"{setting('combine', self.combine)} without a scorer; expected a scorer")
         if self.combine == "joint" and not self.scorer_has("score_arcs"):
-            found = f"{setting('combine', 'joint')} with a scorer that has no scores of arcs"
+            found = f"{setting('combine', 'joint')} with a scorer without arc scores"
             raise InputError(f"{found}; expected {setting('combine', 'sum')}")
         if dev is not None and not any(len(tree) for tree in dev):
-            raise InputError("the dev set has no words; expected some, or no dev set")
+            raise InputError("the dev set has no words; expected sentences with words, or no dev set")
         n_sentences = sum(len(tree) > 0 for tree in trees)
         if n_sentences == 0:
-            raise InputError("no training sentences with words were given; expected at least one")
+            raise InputError("no training sentences with words; expected at least one")
         if (self.jackknife or self.mine or self.tags == "predicted") and min(self.folds, n_sentences) < 2:
             found = f"{n_sentences} sentences and {self.folds} folds"
-            raise InputError(f"{found}; expected two of each or more to train on all but one fold")
+            raise InputError(f"{found}; expected at least two of each for cross-validation")
         for number, tree in enumerate(trees, start=1):
             if (tree.heads < 0).any():
-                raise InputError(f"sentence {number} has words without a head; expected whole trees")
+                raise InputError(f"sentence {number} has words without a head; expected complete trees")
 
     def _tagged(self, trees: Sequence[DepTree]) -> Sequence[DepTree]:
         if self.tags == "gold":
             return trees
         if self.tagger_ is None:
-            raise InputError("tags is 'predicted', but the parser was trained on gold tags and has no tagger")
+            raise InputError(
+                "tags is 'predicted', but the parser was trained on gold tags and has no tagger; "
+                "expected 'gold'"
+            )
         return self.tagger_.predict(trees)
 
     def _spread(
@@ -678,8 +753,9 @@ class DependencyParser(DependencyAnnotator):
         k: int = 1,
         fixed: Sequence[FixedHeads] | None = None,
     ) -> list[Result]:
-        """Return what `function` finds for each sentence, some sentences at a time, fewer for more trees."""
-        self.check_fixed(trees, fixed)
+        """Apply `function` to batches of sentences in parallel; batches are smaller for larger `k`."""
+        if fixed is not None:
+            self.check_fixed(trees, fixed)
         size = max(1, PARSED_AT_A_TIME // k)
         spans = [slice(start, start + size) for start in range(0, len(trees), size)]
         found = map_jobs(
@@ -694,7 +770,7 @@ class DependencyParser(DependencyAnnotator):
     def check_fixed(
         self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
     ) -> None:
-        """Check that sentences, the first of which has the number `start`, have trees with these heads."""
+        """Check that each sentence has a tree with the fixed heads; `start` numbers the first sentence."""
         self.check_is_fitted()
         if fixed is not None:
             sizes = [len(tree) for tree in trees]
@@ -709,9 +785,9 @@ class DependencyParser(DependencyAnnotator):
         *,
         with_probabilities: bool,
     ) -> tuple[list[Structures], Corpus, PartScorer]:
-        """Return the best structures of each sentence, with probabilities if they are wanted.
+        """Return the k-best structures of each sentence, with probabilities on request.
 
-        Also the sentences as arrays, and the scorer as it has read them.
+        Also return the encoded sentences and the prepared scorer.
         """
         tagged = self._tagged(trees)
         pieces = Pieces(tagged, fixed, longest=self.decoder_.longest)
@@ -745,11 +821,11 @@ class DependencyParser(DependencyAnnotator):
         *,
         with_probabilities: bool = False,
     ) -> list[list[Candidate]]:
-        """Return candidates for each sentence, with probabilities if they are wanted."""
+        """Return the candidates of each sentence, with probabilities on request."""
         found, corpus, scorer = self._search(trees, k, fixed, with_probabilities=with_probabilities)
         bare = [each.tree.with_heads(heads) for each in found for heads in each.heads]
         kept = [arcs for each, arcs in zip(found, fixed, strict=True) for _ in each.heads] if fixed else None
-        # Of one tree a sentence, the arrays are at hand.
+        # With one tree per sentence, the encoded sentences can be reused.
         batch = Batch(bare, corpus if k == 1 else self.encoder_.encode(bare))
         sentences = [each.tree for each in found for _ in each.heads]
         whole = iter(self._complete(batch, kept, scorer, sentences))

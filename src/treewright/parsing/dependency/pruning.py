@@ -1,4 +1,4 @@
-"""Which arcs get a closer look: two first-order models, a small one and then a rich one."""
+"""Coarse-to-fine pruning of arcs with two first-order models, a small one and a rich one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,34 +33,35 @@ N_EPOCHS = 2
 COARSE_BITS, FINE_BITS = 20, 22
 COARSE_THRESHOLD, COARSE_MAX_HEADS = 3e-4, 16
 THRESHOLD, MAX_HEADS = 5e-3, 12
-"""Of the last stage, where nothing else is wanted."""
+"""Defaults of the last stage."""
 COARSE_RATE, FINE_RATE = 0.1, 0.05
 NO_CODES = np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True)
 class PruningReport:
-    """What pruning does to sentences it was not trained on."""
+    """The effect of pruning on held-out sentences."""
 
     recall: float
-    """Percent of the gold arcs that are kept."""
+    """Percentage of the gold arcs that are kept."""
     n_heads: float
-    """Arcs kept a word, gold arcs included."""
+    """Average number of kept heads per word, gold heads included."""
 
     def __str__(self) -> str:
-        return f"{self.n_heads:.2f} heads a word and {self.recall:.2f}% of the gold arcs"
+        return f"{self.n_heads:.2f} heads per word and {self.recall:.2f}% of the gold arcs"
 
 
 class PrunedFolds(NamedTuple):
-    """What jackknifing finds.
+    """The result of cross-validated pruning.
 
     Attributes
     ----------
     arcs : KeptArcs
-        Of all sentences, chosen by the models of their folds, and gold arcs always.
+        Arcs of all sentences that the models of their folds keep, plus all gold arcs.
     report : PruningReport
+        Recall and number of heads.
     pruners : list of Pruner
-        Of each fold, one that has learnt from all others. Empty unless they were asked for.
+        For each fold, the pruner trained on the other folds; empty unless requested.
     """
 
     arcs: KeptArcs
@@ -69,26 +70,29 @@ class PrunedFolds(NamedTuple):
 
 
 class Pruner(Model):
-    """Chooses arcs by their marginal probability under first-order models.
+    """Prunes arcs by their marginal probability under first-order models.
 
     Parameters
     ----------
     templates : TemplateSet
+        Feature templates.
     threshold : float
-        A head is kept if its probability is at least this share of the best head's.
+        Minimum probability of a head, relative to the best head.
     max_heads : int
-        Heads kept a word at the most.
+        Maximum number of heads per word.
     fine : bool
-        Whether the rich model has the last word; without it the small one decides alone.
+        Use the rich model as a second stage; otherwise only the small model prunes.
     single_root : bool
-        Whether every tree has exactly one root.
+        Whether trees have exactly one root.
     random_state : int
+        Seed for the order of the sentences.
 
     Attributes
     ----------
     coarse_weights_, fine_weights_ : ndarray of float32
-        Of the small model and of the rich one, which is None where the small one decides alone.
+        Weights of the small model and of the rich model; the latter is None if `fine` is false.
     stages_ : tuple of Stage
+        The models in compiled form.
     """
 
     fields = saved(
@@ -115,11 +119,11 @@ class Pruner(Model):
         self.random_state = random_state
 
     def fit(self, corpus: Corpus) -> "Pruner":
-        """Learn from sentences with projective heads."""
+        """Train on sentences with projective heads."""
         return self._fit(corpus, np.arange(corpus.n_sentences))
 
     def _fit(self, corpus: Corpus, numbers: npt.NDArray[np.int64]) -> "Pruner":
-        # Choices must not change by saving, so the weights are rounded now.
+        # Saving rounds the weights; round them now, so that saving does not change decisions.
         weights = [unpack(pack(stage.weights)) for stage in self._train(corpus, numbers)]
         self.coarse_weights_ = weights[0]
         self.fine_weights_ = weights[1] if self.fine else None
@@ -127,11 +131,11 @@ class Pruner(Model):
         return self
 
     def check_fitted_state(self) -> None:
-        """Check that there is a rich model if it is wanted."""
+        """Check that there is a rich model if required."""
         expect((self.fine_weights_ is not None) == self.fine, "weights of each stage")
 
     def restore(self) -> None:
-        """Make the stages again."""
+        """Rebuild the stages."""
         tables = [self.coarse_weights_, self.fine_weights_]
         self.stages_ = self._make_stages([table for table in tables if table is not None])
 
@@ -144,9 +148,9 @@ class Pruner(Model):
         n_jobs: int = 1,
         client: Client | None = None,
     ) -> PrunedFolds:
-        """Choose the arcs of each sentence with models that have not seen it, gold arcs always.
+        """Prune the arcs of each sentence with models that were not trained on it; keep all gold arcs.
 
-        `parts` are the numbers of the sentences of each fold. The models are returned if `with_pruners`.
+        `parts` has the sentences of each fold. The models are returned if `with_pruners` is true.
         """
         states = map_jobs(
             partial(self.learn_fold, corpus, with_pruner=with_pruners),
@@ -159,7 +163,7 @@ class Pruner(Model):
         return self.join_folds(corpus, parts, states)
 
     def learn_fold(self, corpus: Corpus, mine: npt.NDArray[np.int64], *, with_pruner: bool) -> State:
-        """Learn from all sentences but some, unless these are all; return the arcs of these."""
+        """Train on all sentences except those of a fold; return the arcs of the fold."""
         rest = np.setdiff1d(np.arange(corpus.n_sentences), mine)
         pruner = self.with_params()._fit(corpus, rest if len(rest) else mine)
         arcs = self._room(corpus)
@@ -174,7 +178,7 @@ class Pruner(Model):
     def join_folds(
         self, corpus: Corpus, parts: Sequence[npt.NDArray[np.int64]], states: Sequence[State]
     ) -> PrunedFolds:
-        """Put together what `learn_fold` returns for each of the folds."""
+        """Combine the results of `learn_fold` for all folds."""
         arcs = self._room(corpus)
         for part, state in zip(parts, states, strict=True):
             arcs.codes[_places(arcs.indptr, part)] = state.arrays["codes"]
@@ -185,7 +189,7 @@ class Pruner(Model):
         return PrunedFolds(arcs, found, pruners)
 
     def _make_stages(self, tables: Sequence[npt.NDArray[np.float32]]) -> tuple[Stage, ...]:
-        # Compiled code goes through stages of one type, so that a threshold of 0 must be a float, too.
+        # Compiled code needs stages of one type, so a threshold of 0 must be a float.
         limits = [(float(self.threshold), self.max_heads)]
         texts = [self.templates.pruning]
         if self.fine:
@@ -218,14 +222,14 @@ class Pruner(Model):
         return stages
 
     def _room(self, corpus: Corpus) -> KeptArcs:
-        """Make room for the arcs of each sentence: those kept, and one for gold."""
+        """Allocate memory for the arcs of each sentence: the kept arcs and a gold arc per word."""
         n_arcs = corpus.sizes * (max(self.max_heads, COARSE_MAX_HEADS) + 1)
         indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(n_arcs)])
         return KeptArcs(indptr, np.full(int(indptr[-1]), -1, dtype=np.int32))
 
 
 class ArcFilter(Protocol):
-    """What prunes the arcs of one sentence."""
+    """Prunes the arcs of one sentence."""
 
     @property
     def n_words(self) -> int:
@@ -233,17 +237,17 @@ class ArcFilter(Protocol):
 
     @property
     def single_root(self) -> bool:
-        """Whether every tree has exactly one root."""
+        """Whether trees have exactly one root."""
 
     def drop_from(self, keep: Keep) -> None:
         """Drop improbable arcs."""
 
     def scores(self, allowed: Keep) -> npt.NDArray[np.float64]:
-        """Return the scores of arcs, by which they are ranked."""
+        """Return the scores of arcs for ranking them."""
 
 
 class StagedFilter(NamedTuple):
-    """Prunes by stages of linear models."""
+    """Prunes with stages of linear models."""
 
     stages: Sequence[Stage]
     sentence: EncodedSentence
@@ -255,11 +259,11 @@ class StagedFilter(NamedTuple):
 
     @property
     def single_root(self) -> bool:
-        """Whether every tree has exactly one root."""
+        """Whether trees have exactly one root."""
         return bool(self.stages[0].single_root)
 
     def drop_from(self, keep: Keep) -> None:
-        """Drop the arcs that a stage finds improbable."""
+        """Drop the arcs that are improbable in any stage."""
         for stage in self.stages:
             filter_arcs(stage, self.sentence, keep)
 
@@ -271,7 +275,7 @@ class StagedFilter(NamedTuple):
 
 
 class ScoredFilter(NamedTuple):
-    """Prunes by scores of all arcs, heads in rows."""
+    """Prunes with a matrix of arc scores, heads in rows."""
 
     square: npt.NDArray[np.float64]
     single_root: bool
@@ -284,16 +288,16 @@ class ScoredFilter(NamedTuple):
         return len(self.square) - 1
 
     def drop_from(self, keep: Keep) -> None:
-        """Drop the arcs that are improbable by these scores."""
+        """Drop the arcs that are improbable under these scores."""
         filter_scored(self.square, self.single_root, self.threshold, self.max_heads, keep)
 
     def scores(self, allowed: Keep) -> npt.NDArray[np.float64]:
-        """Return the scores of arcs that are allowed."""
+        """Return the scores of the allowed arcs."""
         return np.where(allowed, self.square, EXCLUDED)
 
 
 class EitherFilter(NamedTuple):
-    """Drops the arcs that two filters drop."""
+    """Drops the arcs that both of two filters drop."""
 
     first: ArcFilter
     second: ArcFilter
@@ -305,26 +309,26 @@ class EitherFilter(NamedTuple):
 
     @property
     def single_root(self) -> bool:
-        """Whether every tree has exactly one root."""
+        """Whether trees have exactly one root."""
         return self.first.single_root
 
     def drop_from(self, keep: Keep) -> None:
-        """Drop the arcs that both find improbable."""
+        """Drop the arcs that both filters drop."""
         other = keep.copy()
         self.first.drop_from(keep)
         self.second.drop_from(other)
         keep |= other
 
     def scores(self, allowed: Keep) -> npt.NDArray[np.float64]:
-        """Return the scores of the first."""
+        """Return the scores of the first filter."""
         return self.first.scores(allowed)
 
 
 def left_arcs(pruning: ArcFilter, fixed: FixedHeads | None = None) -> Keep:
-    """Return the arcs of a sentence that a filter leaves, fixed ones always, as a square.
+    """Return the arcs of a sentence after pruning, including fixed arcs, as a matrix.
 
-    Where a filter that does not know of the fixed arcs leaves them and trees with them, other heads of these
-    words are left out and nothing else changes; if not, it chooses again among trees with the fixed arcs.
+    The filter first prunes without knowledge of the fixed arcs. If its result contains them and allows a
+    tree, only their competitors are removed; otherwise it prunes again among trees with the fixed arcs.
     """
     keep: Keep = all_arcs(pruning.n_words)
     pruning.drop_from(keep)
@@ -340,7 +344,7 @@ def left_arcs(pruning: ArcFilter, fixed: FixedHeads | None = None) -> Keep:
 
 
 def _widen(pruning: ArcFilter, keep: Keep, allowed: Keep) -> Keep:
-    """Return the arcs with as many more, the most probable of each word, as it takes to have a tree."""
+    """Add the most probable arcs of each word until a tree exists."""
     marginal = np.empty(keep.shape)
     arc_marginals(pruning.scores(allowed), pruning.single_root, marginal)
     ranks = np.argsort(np.argsort(-marginal, axis=0, kind="stable"), axis=0)
@@ -352,7 +356,7 @@ def _widen(pruning: ArcFilter, keep: Keep, allowed: Keep) -> Keep:
 
 
 def select_arcs(arcs: KeptArcs, numbers: npt.NDArray[np.int64]) -> KeptArcs:
-    """Return the arcs of some sentences, in their order."""
+    """Return the arcs of selected sentences, in their order."""
     sizes = np.diff(arcs.indptr)[numbers]
     indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
     codes = arcs.codes[_places(arcs.indptr, numbers)] if len(arcs.codes) else arcs.codes
@@ -360,6 +364,6 @@ def select_arcs(arcs: KeptArcs, numbers: npt.NDArray[np.int64]) -> KeptArcs:
 
 
 def _places(indptr: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return where the codes of some sentences are."""
+    """Return the positions of the codes of selected sentences."""
     runs = [np.arange(indptr[number], indptr[number + 1]) for number in numbers]
     return np.concatenate([np.zeros(0, dtype=np.int64), *runs])

@@ -1,4 +1,4 @@
-"""The features behind the arcs of a tree, with the weights that a linear model of parts gives them."""
+"""The features of the arcs of a tree, with their weights in a linear model of parts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,29 +37,43 @@ if TYPE_CHECKING:
 
 FACTOR: int = int(PRIME)
 MASK = (1 << 64) - 1
-"""Keys are sums of 64 bits, as in `treewright.native.dependency.features`."""
+"""Keys are 64-bit sums, as in `treewright.native.dependency.features`."""
 TAG, BETWEEN_TAG = ATTRIBUTES.index("pos"), ATTRIBUTES.index("tag")
 BINS = ("0", "1", "2", "3", "4", "5-6", "7-10", "11-20", "21+")
 SIDES = ("left", "right")
 
 
 class WeighedFeature(NamedTuple):
-    """A feature of a tree and its weight.
+    """A feature of a tree with its weight, as text and as an English sentence.
 
     Attributes
     ----------
     text : str
-        The feature as it is written in feature templates and lists.
+        The feature in the notation of templates.
     words : tuple of str
-        The words, not the tags, that it names.
+        The words (not the tags) in the feature.
     weight : float
-        Positive if it speaks for the tree.
+        Weight of the feature; positive if it favours the tree.
     sentence : str
-        The feature in plain words.
+        The feature as an English sentence.
     arcs : tuple of int
-        The words, counted from 1, whose arcs have it.
+        The words, numbered from 1, whose arcs have the feature.
     rank : int
-        Which tree of a list has it, from 1.
+        Rank, from 1, of the candidate that has the feature.
+
+    See Also
+    --------
+    DependencyParser.arc_reasons : The features of each arc.
+    Comparison : The features that decided between two trees.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(20, random_state=0).dependencies
+    >>> parser = tw.DependencyParser(order=1, epochs=1).fit(trees)
+    >>> features = parser.arc_reasons(parser.predict(trees[:1]), n=2)[0]
+    >>> len(features) == len(trees[0]), len(features[0])
+    (True, 2)
     """
 
     text: str
@@ -71,17 +85,32 @@ class WeighedFeature(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Why the best tree of a sentence won.
+    """The candidates of a sentence, and the features that decided between the first two.
 
     Attributes
     ----------
     candidates : list of Candidate
-        The best first.
+        The candidates, the best first.
     parser_scores, scores : list of float
-        What the parser and the reranker give each of them; `scores` is empty without a reranker.
+        Scores of the parser and of the reranker; `scores` is empty without a reranker.
     reasons : list of WeighedFeature
-        Features that only one of the first two has, and how much they speak for the winner (or, negative,
-        against it), the weightiest first.
+        Features that only one of the first two candidates has, with their contribution to the winner
+        (negative if they count against it), the largest first.
+
+    See Also
+    --------
+    DependencyParser.explain : Returns comparisons.
+    DependencyReranker.explain : Returns comparisons of reranked trees.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(20, random_state=0).dependencies
+    >>> parser = tw.DependencyParser(order=1, epochs=1).fit(trees)
+    >>> comparison = parser.explain(trees[:1])[0]
+    >>> difference = comparison.parser_scores[0] - comparison.parser_scores[1]
+    >>> abs(sum(feature.weight for feature in comparison.reasons) - difference) < 0.01
+    True
     """
 
     candidates: list["Candidate"]
@@ -91,7 +120,7 @@ class Comparison(NamedTuple):
 
 
 class PartOfTree(NamedTuple):
-    """A part of a tree: its words by role, 0 for the root, None for none; directions, and binned distance."""
+    """A part of a tree: its words by role (0 for the root, None for none), directions and binned distance."""
 
     kind: str
     words: dict[str, int | None]
@@ -100,27 +129,27 @@ class PartOfTree(NamedTuple):
 
     @property
     def side(self) -> str:
-        """The side of the head on which the modifier is."""
+        """The side of the head that the modifier is on."""
         return SIDES[self.situation % 2]
 
     @property
     def arcs(self) -> tuple[int, ...]:
-        """The words whose arcs it has."""
+        """The words whose arcs are in the part."""
         below = "hstm" if "g" in self.words else "stm"
         return tuple(sorted(word for role in below if (word := self.words.get(role))))
 
 
 FeaturesOfTree = Callable[[DepTree], list[WeighedFeature]]
-"""Returns features of a tree beside those of the linear model."""
+"""Returns features of a tree in addition to those of the linear model."""
 
 
 def arc_reasons(
     tree: DepTree, scorer: LinearPartScorer, encoder: Encoder, n: int, others: FeaturesOfTree | None = None
 ) -> list[list[WeighedFeature]]:
-    """Return for the arc to each word of a tree up to `n` features that involve it, weightiest first.
+    """Return up to `n` features that involve each arc of a tree, largest weight first.
 
-    A feature with and without the distance of the arc counts as one. A feature of several arcs is listed
-    under each of them.
+    A feature with and without the distance counts as one. A feature of several arcs is listed under each of
+    them.
     """
     features = PartFeatures(tree, scorer, encoder)
     parts = parts_of(tree.heads.tolist(), scorer.order)
@@ -139,10 +168,10 @@ def differences(
     encoder: Encoder,
     others: FeaturesOfTree | None = None,
 ) -> list[WeighedFeature]:
-    """Return the features that only one of two trees of a sentence has, the weightiest first.
+    """Return the features that only one of two trees of a sentence has, largest weight first.
 
-    Their weights, with the opposite sign for features of the second tree, add up to the difference of the
-    scores of the two.
+    Features of the second tree have the opposite sign, so that the weights add up to the difference of the
+    scores.
     """
     features = PartFeatures(best, scorer, encoder)
     parts = [list(parts_of(tree.heads.tolist(), scorer.order)) for tree in (best, second)]
@@ -155,7 +184,7 @@ def differences(
 
 
 def _without(features: Iterable[WeighedFeature], others: Iterable[WeighedFeature]) -> list[WeighedFeature]:
-    """Return features without as many as there are others of the same text and weight."""
+    """Return the multiset difference of features, compared by text and weight."""
     left = Counter((one.text, one.weight) for one in others)
     kept = []
     for one in features:
@@ -166,7 +195,7 @@ def _without(features: Iterable[WeighedFeature], others: Iterable[WeighedFeature
 
 
 def parts_of(heads: Sequence[int], order: int) -> Iterator[PartOfTree]:
-    """Yield the parts of a tree that a scorer of this order looks at."""
+    """Yield the parts of a tree that a scorer of this order scores."""
     above = [-1, *heads]
     children: list[list[int]] = [[] for _ in above]
     for word in range(1, len(above)):
@@ -186,7 +215,7 @@ def parts_of(heads: Sequence[int], order: int) -> Iterator[PartOfTree]:
 
 
 def _siblings(head: int, top: int, line: list[int], side: int, order: int) -> Iterator[PartOfTree]:
-    """Yield the parts of the dependents of a head on one side, the nearest of which is the first."""
+    """Yield the parts of the dependents of a head on one side, given from the nearest outwards."""
     for sibling, word in zip([None, *line], [*line, None], strict=True):
         distance = 0 if word is None else _bin((head if sibling is None else sibling) - word)
         words = {"h": head, "s": sibling, "m": word}
@@ -201,7 +230,7 @@ def _siblings(head: int, top: int, line: list[int], side: int, order: int) -> It
 
 
 def _bin(distance: int) -> int:
-    """Put a distance into one of nine bins, as `treewright.native.dependency.features.distance_bin` does."""
+    """Return one of nine distance bins, like `treewright.native.dependency.features.distance_bin`."""
     size = abs(distance)
     bounds = (4, 6, 10, 20)
     return (
@@ -225,7 +254,7 @@ class PartFeatures:
         self._lines = {kind: LANGUAGES[kind].parse(getattr(scorer.templates, kind)) for kind in PART_KINDS}
 
     def of(self, part: PartOfTree) -> Iterator[WeighedFeature]:
-        """Yield the features of a part whose weights are not 0."""
+        """Yield the features of a part with non-zero weight."""
         rows = {role: self._row(role, word) for role, word in part.words.items()}
         yield from self._by_templates(part, rows)
         if part.kind == "arc":
@@ -249,7 +278,7 @@ class PartFeatures:
             templates.first_atom.tolist(),
         )
         for number, line in enumerate(self._lines[part.kind]):
-            # Atoms of one word stand together there, in this order.
+            # In the key, atoms of one word are adjacent, in this order.
             atoms = sorted(line.atoms, key=lambda atom: atom.role)
             key = seeds[number]
             for atom, factor in zip(atoms, factors[bounds[number] : bounds[number + 1]], strict=True):
@@ -282,7 +311,7 @@ class PartFeatures:
                 yield self._feature(part, told, weight, after=f", with {between} between them")
 
     def _morphology(self, part: PartOfTree, rows: Mapping[str, int]) -> Iterator[WeighedFeature]:
-        """Yield a feature for each morphological feature of one word, alone and with each of the other."""
+        """Yield each morphological feature of one word, alone and with each one of the other word."""
         numbers = self._templates["arc"].morphs.tolist()
         base = self._with_tags(numbers, part, rows, TAG)
         above, below = ([0, *self._morphs[rows[role]][:MAX_MORPHS]] for role in ("h", "m"))
@@ -304,7 +333,7 @@ class PartFeatures:
         return key
 
     def _tell(self, row: int, attribute: str) -> dict[str, str]:
-        """Return an attribute of the word in a row, or what else stands there."""
+        """Return an attribute of the word in a row, or what the row stands for."""
         if row == ROOT:
             return {"special": THE_ROOT}
         if not ROOT < row <= ROOT + len(self._strings):
@@ -342,7 +371,7 @@ class PartFeatures:
 
 
 def _say_part(part: PartOfTree, told: Mapping[str, Surroundings], length: str) -> str:
-    """Tell a part in words: dependents of a head on one side are told from the nearest on."""
+    """Describe a part in English; dependents on one side are listed from the nearest outwards."""
     if part.words["h"] == 0:
         told = {**told, "h": {**told.get("h", {}), 0: {"special": THE_ROOT}}}
     where = SIDES[1 - part.situation % 2]

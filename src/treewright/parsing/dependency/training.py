@@ -1,4 +1,4 @@
-"""What a dependency parser learns, step by step: tags, pruning, relations, structure, probabilities."""
+"""The training steps of a dependency parser: tagger, pruning, labeler, scorer, calibration."""
 
 from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
@@ -54,17 +54,17 @@ if TYPE_CHECKING:
     from treewright.parsing.dependency.parser import DependencyParser
 
 HELD_OUT_SHARE, MIN_HELD_OUT = 0.05, 20
-"""Of the training sentences, for calibration where there is no dev set; of few sentences, a tenth."""
+"""Share and minimum number of training sentences held out for calibration without dev (at most a tenth)."""
 NARROWING = 0.01
-"""Minimum probability of a head in forests, relative to the best head's."""
+"""Minimum probability of a head in forests, relative to the best head."""
 FOREST_EPOCHS = 4
-"""At most, of the linear models of folds that score forests."""
+"""Maximum number of epochs of the linear models of folds that score forests."""
 NO_ARCS = np.empty(0, dtype=np.int32)
 TAG_COLUMNS = ("upos", "xpos", "feats", "lemmas")
 
 
 def with_tags(trees: Sequence[DepTree], tags: Sequence[Sequence[list[str]]]) -> list[DepTree]:
-    """Return trees with other tags, the columns of which are `TAG_COLUMNS`."""
+    """Return trees with other tags, given as the columns `TAG_COLUMNS`."""
     return [
         tree.with_tags(**dict(zip(TAG_COLUMNS, columns, strict=True)))
         for tree, columns in zip(trees, tags, strict=True)
@@ -72,7 +72,7 @@ def with_tags(trees: Sequence[DepTree], tags: Sequence[Sequence[list[str]]]) -> 
 
 
 class LearntParser(NamedTuple):
-    """All that a parser learns.
+    """The fitted components of a parser.
 
     Attributes
     ----------
@@ -81,12 +81,12 @@ class LearntParser(NamedTuple):
     decoder : ChartDecoder
     labeler : Labeler
     recall : float
-        Percent of the gold arcs of training sentences that pruning keeps.
+        Percentage of the gold arcs of training sentences that pruning keeps.
     scorer : PartScorer
     scale : float
-        What scores are multiplied by to become logarithms of probabilities.
+        Factor that turns scores into log-probabilities, up to a constant.
     relation_weight : float
-        What the scorer's scores of relations are multiplied by before they are added to the labeler's.
+        Weight of the scorer's relation scores relative to those of the labeler.
     """
 
     tagger: Tagger | None
@@ -100,11 +100,11 @@ class LearntParser(NamedTuple):
 
 
 class PreparedTraining(NamedTuple):
-    """All but the structure, and what that is learnt from."""
+    """All components except the scorer, and the data for training it."""
 
     learnt: LearntParser
     trees: Sequence[DepTree]
-    """With the tags that they are parsed with, and crossing arcs lifted."""
+    """The sentences with the tags used for parsing, and crossing arcs lifted."""
     corpus: Corpus
     arcs: KeptArcs
 
@@ -112,29 +112,29 @@ class PreparedTraining(NamedTuple):
 class SharedFolds(NamedTuple):
     """What the parsers of jackknife folds share.
 
-    There is one pruning model for each fold, and it has learnt from all other folds. Say that parser i learns
-    from all folds but i. It prunes the sentences of fold i, which it parses, by model i, which has not seen
-    them either. The sentences of another fold f, from which it learns, were pruned by model f, which has not
-    seen these: so pruning treats training sentences as it treats new ones. Model f has seen the gold trees of
-    fold i, and all that parser i gets from it is which wrong arcs of fold f compete with the gold ones. No
-    weight that scores or prunes a sentence of fold i has been learnt from that fold. Tags are shared in the
-    same way.
+    There is one pruning model per fold, trained on all other folds. Parser i is trained on all folds except
+    i. It prunes the sentences of fold i, which it parses, with model i, which has not seen them either. The
+    sentences of another fold f, which it is trained on, were pruned by model f, which has not seen them, so
+    that pruning treats training sentences like new ones. Model f has seen the gold trees of fold i, but
+    parser i only gets from it which wrong arcs of fold f compete with the gold arcs. No weight that scores or
+    prunes a sentence of fold i was trained on that fold. Tags are shared in the same way.
 
     Attributes
     ----------
     trees : sequence of DepTree
-        With the tags that they are parsed with.
+        The sentences with the tags used for parsing.
     lifted : sequence of DepTree
-        The same with crossing arcs lifted.
+        The same sentences with crossing arcs lifted.
     parts : list of ndarray of int64
-        The numbers of the sentences of each fold.
+        The sentences of each fold, by number.
     encoder : Encoder
-        Of all trees. It only numbers strings: words that a parser has not seen have weights of 0.
+        Encoder of all sentences. It only numbers strings: unseen words have weights of 0.
     decoder : ChartDecoder
-        Without a pruner.
+        Decoder without a pruner.
     arcs : KeptArcs
+        Arcs that are kept after pruning.
     recall : float
-        Percent of the gold arcs that pruning keeps.
+        Percentage of the gold arcs that pruning keeps.
     """
 
     trees: Sequence[DepTree]
@@ -153,11 +153,11 @@ class ParserTrainer:
     Parameters
     ----------
     parser : DependencyParser
-        Its parameters are used; it is not changed.
+        Provides the parameters; it is not changed.
     checkpoint : Checkpoint, optional
-        Where each step and epoch is kept.
+        Stores each step and epoch.
     client : distributed.Client, optional
-        A cluster that learns from the folds.
+        Dask client for training jackknife folds.
     """
 
     parser: "DependencyParser"
@@ -165,7 +165,7 @@ class ParserTrainer:
     client: Client | None = None
 
     def train(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> LearntParser:
-        """Return what is learnt from a treebank."""
+        """Train on a treebank and return the fitted components."""
         parser = self.parser
         trees, held_out = (trees, dev) if dev or parser.jackknife else self._hold_out(trees)
         prepared = self._restore(trees) or self._prepare(trees)
@@ -175,7 +175,7 @@ class ParserTrainer:
         if held_out:
             report(f"probabilities: {self._describe_calibration(learnt, held_out)}")
         elif not parser.jackknife:
-            report("probabilities: not calibrated, for want of sentences")
+            report("probabilities: not calibrated, because there are no held-out sentences")
         return learnt
 
     def _learn(
@@ -184,7 +184,7 @@ class ParserTrainer:
         dev: Sequence[DepTree] | None,
         held_out: Sequence[DepTree] | None,
     ) -> LearntParser:
-        """Learn the structure and probabilities."""
+        """Train the scorer and calibrate probabilities."""
         parser = self.parser
         other = self._learn_other(prepared, held_out) if parser.combine else None
         learnt = self._learn_structure(prepared, dev, other, held_out)
@@ -199,7 +199,7 @@ class ParserTrainer:
     def share_folds(
         self, trees: Sequence[DepTree], parts: Sequence[npt.NDArray[np.int64]]
     ) -> tuple[SharedFolds, list[Pruner | None]]:
-        """Learn what the parsers of folds share; return it, and the pruner of each fold."""
+        """Train what the parsers of folds share; return it, and the pruner of each fold."""
         decoder = self._make_decoder()
         tagged = self._tag_folds(trees, len(parts))
         lifted = [decoder.lift(tree) for tree in tagged]
@@ -221,7 +221,7 @@ class ParserTrainer:
         return shared, [*found.pruners]
 
     def _tag_folds(self, trees: Sequence[DepTree], n_folds: int) -> Sequence[DepTree]:
-        """Return trees with the tags that they are parsed with, predicted with the folds of the parsers."""
+        """Return trees with the tags used for parsing, predicted with the folds of the parsers."""
         parser = self.parser
         if parser.tags == "gold":
             return trees
@@ -231,6 +231,7 @@ class ParserTrainer:
                 tagged = jackknife(
                     trees,
                     folds=n_folds,
+                    fold_by=parser.fold_by,
                     n_jobs=parser.n_jobs,
                     random_state=parser.random_state,
                     tagger=Tagger(random_state=parser.random_state),
@@ -241,11 +242,11 @@ class ParserTrainer:
                 self.checkpoint.save("tags", State("Tags", {"tags": columns}))
         else:
             tagged = with_tags(trees, state.values["tags"])
-        report(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
+        report(f"cross-validated tags: {compare_tags(trees, tagged)}")
         return tagged
 
     def train_fold(self, shared: SharedFolds, fold: int, pruner: Pruner | None) -> LearntParser:
-        """Learn from all folds but one, by which probabilities are calibrated; relations are left out."""
+        """Train on all folds except one, which is used for calibration; relations are left out."""
         aside = set(shared.parts[fold].tolist())
         numbers = [at for at, tree in enumerate(shared.lifted) if at not in aside and len(tree)]
         rest = [shared.lifted[number] for number in numbers]
@@ -254,7 +255,7 @@ class ParserTrainer:
         if isinstance(decoder, ProjectiveDecoder):
             decoder.pruner_ = pruner
         labeler = None
-        if self.parser.combine:  # which weighs relations, too
+        if self.parser.combine:  # combining also tunes the weight of relations
             with silenced():
                 labeler = Labeler(random_state=self.parser.random_state).fit(rest, shared.encoder)
         scorer = self._make_scorer(shared.encoder)
@@ -264,7 +265,7 @@ class ParserTrainer:
         return self._learn(prepared, None, mine)
 
     def _hold_out(self, trees: Sequence[DepTree]) -> tuple[Sequence[DepTree], Sequence[DepTree] | None]:
-        """Put some sentences aside for calibration, if there are enough."""
+        """Hold out some sentences for calibration, if there are enough."""
         n = max(int(len(trees) * HELD_OUT_SHARE), min(MIN_HELD_OUT, len(trees) // 10))
         if n == 0:
             return trees, None
@@ -273,7 +274,7 @@ class ParserTrainer:
         return kept, [tree for number, tree in enumerate(trees) if number in aside]
 
     def _prepare(self, trees: Sequence[DepTree], *, with_relations: bool = True) -> PreparedTraining:
-        """Learn all but the structure."""
+        """Train all components except the scorer."""
         parser = self.parser
         tagger, tagged = self._learn_tags(trees)
         decoder = self._make_decoder()
@@ -299,7 +300,7 @@ class ParserTrainer:
         return PreparedTraining(learnt, lifted, corpus, arcs)
 
     def _restore(self, trees: Sequence[DepTree]) -> PreparedTraining | None:
-        """Take back what `_prepare` has learnt, if that is kept."""
+        """Restore the result of `_prepare` from the checkpoint, if it is there."""
         state = self.checkpoint.load("preparation") if self.checkpoint else None
         if state is None:
             return None
@@ -326,7 +327,7 @@ class ParserTrainer:
         )
 
     def _make_scorer(self, encoder: Encoder) -> PartScorer:
-        """Return the scorer that is trained first; one of the user's that is fitted is kept."""
+        """Return the scorer that is trained first; a fitted custom scorer is kept."""
         parser = self.parser
         if parser.scorer is not None and not parser.combine:
             return self._own_scorer()
@@ -336,7 +337,7 @@ class ParserTrainer:
         return scorer
 
     def _own_scorer(self) -> PartScorer:
-        """Return the user's scorer, with the threads of the parser."""
+        """Return the custom scorer, with the parser's number of threads."""
         scorer = self.parser.scorer
         assert scorer is not None
         if scorer.is_fitted and scorer.fields:
@@ -346,7 +347,7 @@ class ParserTrainer:
         )
 
     def _learn_tags(self, trees: Sequence[DepTree]) -> tuple[Tagger | None, Sequence[DepTree]]:
-        """Return a tagger, if one is wanted, and the trees with the tags that they are parsed with."""
+        """Return a tagger, if required, and the trees with the tags used for parsing."""
         parser = self.parser
         if parser.tags == "gold":
             return None, trees
@@ -356,23 +357,25 @@ class ParserTrainer:
             tagged = jackknife(
                 trees,
                 folds=min(parser.folds, len(trees)),
+                fold_by=parser.fold_by,
                 n_jobs=parser.n_jobs,
                 random_state=parser.random_state,
                 tagger=tagger,
                 client=self.client,
             )
-        report(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
+        report(f"cross-validated tags: {compare_tags(trees, tagged)}")
         return tagger, tagged
 
     def _folds(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.int64]]:
         """Return the numbers of the sentences of each fold."""
         n_folds = min(self.parser.folds, len(trees))
-        return deal_folds(trees, n_folds, random_state=self.parser.random_state).parts
+        parser = self.parser
+        return deal_folds(trees, n_folds, by=parser.fold_by, random_state=parser.random_state).parts
 
     def _learn_pruning(
         self, decoder: ChartDecoder, trees: Sequence[DepTree], corpus: Corpus
     ) -> tuple[KeptArcs, float]:
-        """Return the arcs that training sentences keep, and what share of the gold arcs is among these."""
+        """Return the kept arcs of the training sentences, and the percentage of gold arcs among them."""
         parser = self.parser
         pruner = self._make_pruner(decoder)
         if isinstance(decoder, ProjectiveDecoder):
@@ -380,7 +383,7 @@ class ParserTrainer:
         if pruner is None:
             return KeptArcs(np.zeros(corpus.n_sentences + 1, dtype=np.int64), NO_ARCS), 100.0
         folds, description = deal_folds(
-            trees, min(parser.folds, len(trees)), random_state=parser.random_state
+            trees, min(parser.folds, len(trees)), by=parser.fold_by, random_state=parser.random_state
         )
         report(f"jackknifing: {description}")
         found = pruner.jackknife(corpus, folds, n_jobs=parser.n_jobs, client=self.client)
@@ -389,7 +392,7 @@ class ParserTrainer:
         return found.arcs, found.report.recall
 
     def _make_pruner(self, decoder: ChartDecoder) -> Pruner | None:
-        """Return what is to learn to prune, if that is needed."""
+        """Return an untrained pruner, if one is needed."""
         parser = self.parser
         is_needed = parser.learns_linear or not parser.scorer_has("score_arcs")
         if not isinstance(decoder, ProjectiveDecoder) or not is_needed:
@@ -404,20 +407,20 @@ class ParserTrainer:
         )
 
     def _jackknifed(self, trees: Sequence[DepTree], encoder: Encoder) -> tuple[list[DepTree], float]:
-        """Return the trees with the heads that a parser which has not seen them gives, and a scale."""
+        """Return the trees with heads predicted by cross-validation, and the mean scale."""
         parser = self.parser
         corpus = encoder.encode(trees)
         parts = self._folds(trees)
         n_folds = len(parts)
 
         changes = {"tags": "gold", "jackknife": False, "patience": None, "n_jobs": 1}
-        trainer = ParserTrainer(parser.with_params(**changes))  # without the cluster, to which it may be sent
+        trainer = ParserTrainer(parser.with_params(**changes))  # no client: it may be sent to the cluster
 
         def learn(fold: int) -> State:
             return trainer._learn_fold(trees, parts[fold].tolist())
 
         found = self._find_folds(learn, n_folds)
-        report(f"parsed {len(trees)} sentences by parsers that have not seen them")
+        report(f"parsed {len(trees)} training sentences by cross-validation")
         heads = np.zeros(len(corpus.heads), dtype=np.int32)
         for fold, state in found.items():
             words = [np.arange(len(heads))[corpus.words_of(number)] for number in parts[fold]]
@@ -432,7 +435,7 @@ class ParserTrainer:
     def _find_folds(
         self, learn: Callable[[int], State], n_folds: int, *, name: str = "fold", what: str = "parsing folds"
     ) -> dict[int, State]:
-        """Return what is learnt in each fold, or was kept of it; keep what is new."""
+        """Return the result of each fold, computed or from the checkpoint; store new results."""
         kept = self.checkpoint
 
         def keep(fold: int, state: State) -> None:
@@ -454,7 +457,7 @@ class ParserTrainer:
         return {**found, **dict(zip(missing, made, strict=True))}
 
     def _learn_fold(self, trees: Sequence[DepTree], numbers: Sequence[int]) -> State:
-        """Learn from all but some of the trees; return the heads of these, and their scale."""
+        """Train on all trees except those of a fold; return the heads and the scale of the fold."""
         aside = set(numbers)
         with silenced():
             rest = [tree for number, tree in enumerate(trees) if number not in aside]
@@ -473,9 +476,10 @@ class ParserTrainer:
         other: PartScorer | None = None,
         held_out: Sequence[DepTree] | None = None,
     ) -> LearntParser:
-        """Train the scorer; with `other`, a linear one to be combined with it.
+        """Train the scorer; with `other`, train a linear model to be combined with it.
 
-        A scorer of the user's may choose by `held_out` sentences, which are those of `dev` if there are any.
+        A custom scorer can use `held_out` sentences for early stopping; these are the `dev` sentences if
+        there are any.
         """
         parser, learnt = self.parser, prepared.learnt
         is_joint = other is not None and parser.combine == "joint"
@@ -521,7 +525,7 @@ class ParserTrainer:
         dev: Sequence[DepTree] | None,
         after_epoch: AfterEpoch,
     ) -> PartScorer:
-        """Train the user's scorer."""
+        """Train the custom scorer."""
         parser, learnt = self.parser, prepared.learnt
         return ScorerTrainer(parser.epochs, parser.random_state).train(
             scorer,
@@ -533,7 +537,7 @@ class ParserTrainer:
         )
 
     def _learn_other(self, prepared: PreparedTraining, dev: Sequence[DepTree] | None) -> PartScorer:
-        """Train the user's scorer, to be combined with a linear one."""
+        """Train the custom scorer that will be combined with a linear model."""
 
         def after_epoch(found: EpochReport, scorer: PartScorer) -> float:
             report(str(found))
@@ -545,7 +549,7 @@ class ParserTrainer:
         return scorer
 
     def _jackknifed_scores(self, prepared: PreparedTraining) -> GivenScores:
-        """Return scores of all arcs of the training sentences, by scorers that have not seen them."""
+        """Return cross-validated scores of all arcs of the training sentences."""
         trees = prepared.trees
         squares: dict[int, npt.NDArray[np.float64]] = {}
         parts = self._folds(trees)
@@ -564,7 +568,7 @@ class ParserTrainer:
         return GivenScores.from_squares([squares[number] for number in range(len(trees))])
 
     def _score_fold(self, prepared: PreparedTraining, numbers: Sequence[int]) -> State:
-        """Train the user's scorer on all but some sentences; return its scores of the arcs of these."""
+        """Train the custom scorer on all sentences except a fold; return the arc scores of the fold."""
         aside = set(numbers)
         mine = [prepared.trees[number] for number in numbers]
         assert self.parser.scorer is not None
@@ -577,7 +581,7 @@ class ParserTrainer:
         return State("ScoredFold", {}, {"scores": np.concatenate([each.ravel() for each in squares])})
 
     def add_scorer(self, learnt: LearntParser, scorer: PartScorer, dev: Sequence[DepTree]) -> LearntParser:
-        """Return a parser whose linear model is combined with another scorer, both of them trained."""
+        """Return a parser whose trained linear model is combined with another trained scorer."""
         scorer = deepcopy(scorer)
         scorer.calibrate(self._as_parsed(learnt, dev))
         learnt = self._combine(learnt, scorer, dev)
@@ -586,7 +590,7 @@ class ParserTrainer:
     def _add_mined(
         self, prepared: PreparedTraining, learnt: LearntParser, held_out: Sequence[DepTree] | None
     ) -> LearntParser:
-        """Add mined features to the linear model, if they are a significant gain on held-out sentences."""
+        """Add mined features to the linear model if their gain on held-out sentences is significant."""
         parser = self.parser
         assert isinstance(learnt.scorer, LinearPartScorer)
         assert isinstance(learnt.decoder, ProjectiveDecoder)
@@ -597,12 +601,12 @@ class ParserTrainer:
         )
         found = learnt._replace(scorer=miner.fit(learnt.scorer, learnt.scale, training))
         if not held_out:
-            report("mined features are used without a test, for want of held-out sentences")
+            report("mined features are used without a significance test: there are no held-out sentences")
             return found
         found = found._replace(scale=self._calibrate(found, held_out))
         before, after = (parser.with_learnt(each).predict(held_out) for each in (learnt, found))
         gain = significance(held_out, after, before, random_state=parser.random_state)
-        report(f"mined features: UAS {gain.difference:+.2f} on held-out sentences, p = {gain.p_value:.4f}")
+        report(f"mined features: held-out UAS gain {gain.difference:+.2f}, p = {gain.p_value:.4f}")
         level = parser.mining_significance
         if level is None or level == 1 or (gain.difference > 0 and gain.p_value < level):
             return found
@@ -610,15 +614,15 @@ class ParserTrainer:
         return learnt
 
     def _jackknifed_forests(self, prepared: PreparedTraining) -> list[SentenceForest]:
-        """Return forests of the training sentences, by linear models that have not seen them.
+        """Return cross-validated forests of the training sentences.
 
-        The arcs of sentences are those that pruning models which have not seen them have kept; all folds
-        share them, as `SharedFolds` says.
+        Their arcs were kept by pruning models that had not seen the sentences; all folds share them, as
+        described in `SharedFolds`.
         """
         parts = self._folds(prepared.trees)
         changes = {"tags": "gold", "jackknife": False, "patience": None, "n_jobs": 1, "mine": False}
         epochs = min(self.parser.epochs, FOREST_EPOCHS)
-        # Without the cluster, to which it may be sent.
+        # No client: the trainer may be sent to the cluster.
         trainer = ParserTrainer(self.parser.with_params(**changes, runs=1, epochs=epochs))
 
         def learn(fold: int) -> State:
@@ -630,7 +634,7 @@ class ParserTrainer:
         return [found[number] for number in range(len(prepared.trees))]
 
     def _learn_forests(self, prepared: PreparedTraining, part: npt.NDArray[np.int64]) -> State:
-        """Learn from all but some of the sentences; return the forests of these."""
+        """Train on all sentences except those of a fold; return the forests of the fold."""
         trees, encoder, single_root = (
             prepared.trees,
             prepared.learnt.encoder,
@@ -657,7 +661,7 @@ class ParserTrainer:
     def _narrow(
         scorer: LinearPartScorer, scale: float, batch: Batch, lattices: Sequence[Lattice]
     ) -> list[SentenceForest]:
-        """Return the forests of sentences over the arcs of lattices that are probable, and gold arcs."""
+        """Return the forests of sentences over the probable arcs of lattices and the gold arcs."""
         forests = []
         for at, (tree, lattice) in enumerate(zip(batch.trees, lattices, strict=True)):
             keep = probable_arcs(lattice, scale, NARROWING)
@@ -669,42 +673,42 @@ class ParserTrainer:
     def _combine(
         self, learnt: LearntParser, other: PartScorer, held_out: Sequence[DepTree] | None
     ) -> LearntParser:
-        """Add the user's scorer to the linear one, with the weights that make held-out trees probable."""
+        """Combine the custom scorer with the linear model; tune the weights on held-out trees."""
         assert isinstance(learnt.scorer, LinearPartScorer)
         both = CombinedScorer(learnt.scorer, other)
         learnt = learnt._replace(scorer=both)
         if held_out:
             some = held_out[:: -(-len(held_out) // MAX_WEIGHED)]
             both = combine(both, learnt.decoder, self._as_parsed(learnt, some))
-            report(f"combined: the scorer has the weight {both.weight:.3f} beside the linear model")
+            report(f"combined: weight {both.weight:.3f} of the scorer relative to the linear model")
             learnt = learnt._replace(scorer=both)
             if learnt.labeler is not None and both.relations:
                 batch = self._as_parsed(learnt, held_out)
                 weight, share = best_relation_weight(learnt.labeler, both.prepare(batch), batch)
-                report(f"relations: weight {weight:g}, {100 * share:.2f}% right for gold heads")
+                report(f"relations: weight {weight:g}, {100 * share:.2f}% accuracy with gold heads")
                 learnt = learnt._replace(relation_weight=weight)
             score = attachment(held_out, self.parser.with_learnt(learnt).predict(held_out))
-            report(f"combined: UAS {score.uas:.2f}, LAS {score.las:.2f} on the sentences of the weights")
+            report(f"combined: UAS {score.uas:.2f}, LAS {score.las:.2f} on the tuning sentences")
         return learnt
 
     def _as_parsed(self, learnt: LearntParser, trees: Sequence[DepTree]) -> Batch:
-        """Return sentences with the tags that they are parsed with, and gold trees as they can be found."""
+        """Return sentences with the tags used for parsing, and gold trees as the decoder can find them."""
         tagged = learnt.tagger.predict(trees) if learnt.tagger else trees
         lifted = [learnt.decoder.lift(tree) for tree in tagged if len(tree)]
         return Batch(lifted, learnt.encoder.encode(lifted))
 
     def _calibrate(self, learnt: LearntParser, held_out: Sequence[DepTree]) -> float:
-        """Return the scale under which the heads of these sentences are most probable."""
+        """Return the scale that maximises the likelihood of the heads of these sentences."""
         batch = self._as_parsed(learnt, held_out)
         heads = [tree.heads for tree in batch.trees]
         find = learnt.decoder.scaled_marginals(learnt.scorer, batch)
         return best_scale(lambda scale: gold_loss(find(scale), heads))
 
     def _describe_calibration(self, learnt: LearntParser, trees: Sequence[DepTree]) -> str:
-        """Say what scores are multiplied by and how far that makes them probabilities."""
+        """Describe the scale and the calibration error."""
         parser = self.parser.with_learnt(learnt)
         parsed = parser.predict(trees)
         confidence = np.concatenate(list(map(parser.confidence, parsed, parser.marginals(trees))))
         is_right = np.concatenate([a.heads == b.heads for a, b in zip(trees, parsed, strict=True)])
         error = reliability(confidence, is_right).error
-        return f"scores are scaled by {learnt.scale:.3f}, calibration error {error:.4f}"
+        return f"scale {learnt.scale:.3f}, calibration error {error:.4f}"

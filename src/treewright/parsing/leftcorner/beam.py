@@ -1,12 +1,11 @@
 """Beam search for the most probable left-corner derivations of sentences.
 
-I. Titov and J. Henderson (2005), section VI. Hypotheses about the words so far go on until they shift the
-next word; the best of those that do are kept. In between, a hypothesis branches into its few most probable
-decisions, and is given up when enough others were more probable before they shifted.
+I. Titov and J. Henderson (2005), section VI. Hypotheses about the words so far are extended until they shift
+the next word, and the best of these are kept. Between shifts, a hypothesis branches into its few most
+probable decisions; it is pruned when enough other hypotheses had a higher probability at their shift.
 
-Many sentences go through the search together. Hypotheses are rows of a table, and so are the nodes of their
-stacks, which they share; `treewright.parsing.leftcorner.derivations.DerivationState` says the same of one
-derivation.
+Many sentences are searched together. Hypotheses and the nodes of their shared stacks are rows of tables;
+`treewright.parsing.leftcorner.derivations.DerivationState` is the equivalent for a single derivation.
 """
 
 from collections.abc import Sequence
@@ -23,40 +22,40 @@ Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 
 SYMBOL, IS_WORD, REPEATS, LATEST, LEFT_CHILD, RECENT_CHILD, LEFT_WORD, BELOW = range(8)
-"""Columns of nodes. Hypotheses and nodes are named by rows; 0 is none."""
+"""Columns of nodes. Hypotheses and nodes are referenced by rows; 0 is none."""
 NOTHING, ROOT = range(2)
-"""The first nodes."""
+"""The first two nodes."""
 PARENT, KIND, MADE, TOP, LAST_WORD, LAST_DECISION, SENTENCE, N_PROJECTED = range(8)
-"""Columns of hypotheses: the one before, the decision that led here, and where it stands."""
+"""Columns of hypotheses: the previous hypothesis, the decision that led here, and its state."""
 FIRST_LABEL = 3
-"""Choices are a shift, an attachment, a modification, and labels from here on."""
+"""Choices are shift, attach, modify, and from here on labels to project."""
 KINDS = np.array([SHIFT, ATTACH, MODIFY])
 LAST_INPUTS = np.array([1, 0, 2, 3])
-"""What each kind of decision is as an input; a projection is 3 plus its symbol."""
+"""Code of each kind of decision as an input; a projection is 3 plus its symbol."""
 ROWS_A_WORD = 8
-"""Hypotheses for each word and place in the beam, roughly."""
+"""Approximate number of hypotheses per word and beam slot."""
 MOST_ROWS = 100_000
-"""Hypotheses that are kept at a time, roughly."""
+"""Approximate maximum number of hypotheses in memory."""
 
 
 class FoundDerivation(NamedTuple):
-    """A derivation and the logarithm of its probability."""
+    """A derivation and its log-probability."""
 
     decisions: list[Decision]
     score: float
 
 
 class BeamLimits(NamedTuple):
-    """How far a search goes.
+    """Limits of the beam search.
 
     Attributes
     ----------
     beam : int
-        Hypotheses that are kept after each word, and at each decision between words.
+        Number of hypotheses kept after each word, and at each decision between words.
     branching : int
-        Decisions that are followed from each hypothesis.
+        Number of decisions followed from each hypothesis.
     max_projections : int
-        In a row.
+        Maximum number of projections in a row.
     root : int
         The symbol that every tree has at its root and nowhere else; 0 if there is none.
     """
@@ -68,7 +67,7 @@ class BeamLimits(NamedTuple):
 
 
 class _Table:
-    """Rows that grow in number."""
+    """A table that grows."""
 
     def __init__(self, width: int, dtype: npt.DTypeLike) -> None:
         self.rows: npt.NDArray[Any] = np.zeros((1024, width), dtype=dtype)
@@ -81,7 +80,7 @@ class _Table:
         return numbers
 
     def place(self, numbers: Rows, rows: npt.NDArray[Any]) -> None:
-        """Set rows, of which the last is the last of all."""
+        """Set rows; the last one becomes the last row of the table."""
         self.size = int(numbers[-1]) + 1 if len(numbers) else self.size
         if self.size > len(self.rows):
             grown = np.zeros((max(self.size, 2 * len(self.rows)), self.rows.shape[1]), self.rows.dtype)
@@ -94,17 +93,18 @@ class _Table:
 
 
 class _Choices(NamedTuple):
-    """Decisions that hypotheses may be continued by.
+    """Possible next decisions of hypotheses.
 
     Attributes
     ----------
     parents : ndarray of int
-        Hypotheses.
+        The hypotheses.
     choices : ndarray of int
-        See `FIRST_LABEL`.
+        The decisions; see `FIRST_LABEL`.
     sentences : ndarray of int
+        The sentences of the hypotheses.
     scores : ndarray of float
-        The logarithm of the probability, the tag and the word of a shift left out.
+        Log-probabilities, without the tag and word of a shift.
     """
 
     parents: Rows
@@ -117,7 +117,7 @@ class _Choices(NamedTuple):
 
 
 def keep_best(sentences: Rows, scores: Scores, width: int) -> Rows:
-    """Return the rows with the best scores of each sentence, at most so many, the best first."""
+    """Return the rows with the best scores of each sentence, at most `width`, the best first."""
     order = np.lexsort((-scores, sentences))
     ordered = sentences[order]
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
@@ -127,17 +127,20 @@ def keep_best(sentences: Rows, scores: Scores, width: int) -> Rows:
 def find_parses(
     network: Network, sentences: Sequence[Sequence[int]], limits: BeamLimits, *, k: int, n_jobs: int = 1
 ) -> list[list[FoundDerivation]]:
-    """Return the most probable derivations of sentences, at most `k` of each, the best first.
+    """Return up to `k` of the most probable derivations of each sentence, the best first.
 
     Parameters
     ----------
     network : Network
+        The network.
     sentences : sequence of sequences of int
-        The numbers of the tags and words of each, at least one.
+        Numbers of the tag-word pairs of each sentence, at least one.
     limits : BeamLimits
+        Limits of the search.
     k : int
+        Maximum number of derivations per sentence.
     n_jobs : int
-        Threads.
+        Number of threads.
     """
 
     def search(batch: list[int]) -> list[list[FoundDerivation]]:
@@ -153,7 +156,7 @@ def find_parses(
 
 
 def split_work(lengths: Sequence[int], beam: int) -> list[list[int]]:
-    """Deal sentences out into lists that fit into memory, those of similar lengths together."""
+    """Divide sentences into batches of similar lengths that fit into memory."""
     n_most = MOST_ROWS // (beam * ROWS_A_WORD)
     batches: list[list[int]] = []
     n_words = n_most + 1
@@ -167,7 +170,7 @@ def split_work(lengths: Sequence[int], beam: int) -> list[list[int]]:
 
 
 class _Search:
-    """One search over some sentences, which can be run once."""
+    """A search over a batch of sentences; it runs once."""
 
     def __init__(
         self, network: Network, sentences: Sequence[Sequence[int]], limits: BeamLimits, n_found: int
@@ -209,7 +212,7 @@ class _Search:
         return self._items.append(items)
 
     def _advance(self, frontier: Rows, position: int) -> _Choices:
-        """Follow hypotheses until they shift the next word, or end where there is none."""
+        """Extend hypotheses until they shift the next word, or end if there is none."""
         none = np.zeros(0, dtype=np.int64)
         pool = _Choices(none, none, none, np.zeros(0))
         while len(frontier):
@@ -224,7 +227,7 @@ class _Search:
         return pool
 
     def _bounds(self, pool: _Choices) -> Scores:
-        """Return the score that each sentence has enough better hypotheses than."""
+        """Return for each sentence the score of the last hypothesis in its beam."""
         bounds = np.full(len(self._lengths), -np.inf)
         best = keep_best(pool.sentences, pool.scores, self._limits.beam)
         sentences = pool.sentences[best]
@@ -260,7 +263,7 @@ class _Search:
         return _Choices(parents, kept[rows, columns], self._items[parents][:, SENTENCE], scores)
 
     def _choice_logs(self, frontier: Rows, position: int) -> Floats:
-        """Return how probable the decisions are that may follow hypotheses."""
+        """Return the log-probabilities of the possible decisions of hypotheses."""
         items = self._items[frontier]
         tops = self._nodes[items[:, TOP]]
         below = self._nodes[tops[:, BELOW]]
@@ -288,13 +291,13 @@ class _Search:
     def _keep_root(
         self, chosen: Floats, is_root: npt.NDArray[np.bool_], below: Rows, is_lowest: npt.NDArray[np.bool_]
     ) -> None:
-        """Rule out decisions that would put another node over the root or in its place."""
+        """Exclude decisions that would put another node above the root or in its place."""
         chosen[is_root, FIRST_LABEL:] = IMPOSSIBLE
         chosen[is_lowest & ~is_root, 1] = IMPOSSIBLE
         chosen[below == self._limits.root, 2] = IMPOSSIBLE
 
     def _is_ending(self, choices: _Choices) -> npt.NDArray[np.bool_]:
-        """Say which decisions attach a tree to ROOT."""
+        """Return which decisions attach a tree to ROOT."""
         tops = self._nodes[self._items[choices.parents][:, TOP]]
         is_lowest = self._nodes[tops[:, BELOW]][:, BELOW] == 0
         ends: npt.NDArray[np.bool_] = (choices.choices == 1) & is_lowest
@@ -312,7 +315,7 @@ class _Search:
         return self._apply(shifted.take(best), position)
 
     def _apply(self, choices: _Choices, position: int) -> Rows:
-        """Make the hypotheses that decisions lead to."""
+        """Create the hypotheses after decisions."""
         parents, chosen = choices.parents, choices.choices
         old = self._items[parents]
         kinds = np.where(chosen < FIRST_LABEL, KINDS[np.minimum(chosen, 2)], PROJECT)
@@ -331,7 +334,7 @@ class _Search:
         return self._items.append(items)
 
     def _push(self, old: Rows, kinds: Rows, symbols: Rows, words: Rows, at: Rows) -> Rows:
-        """Return the tops of stacks after decisions; `at` are the rows of their history vectors."""
+        """Return the tops of stacks after decisions; `at` has the rows of their history vectors."""
         tops = self._nodes[old]
         new = self._nodes[tops[:, BELOW]]
         new[:, IS_WORD] = new[:, REPEATS] = 0

@@ -1,7 +1,8 @@
-"""Left-corner derivations as numbers: the vocabulary of decisions, and arrays for a network.
+"""Numeric encoding of left-corner derivations: the vocabulary of decisions, and arrays for a network.
 
-I. Titov and J. Henderson (2005), section VI, and J. Henderson (2003): words are predicted in pairs with tags;
-those that are rare are the unknown of their tag, and where that is rare too, one unknown of all tags.
+I. Titov and J. Henderson (2005), section VI, and J. Henderson (2003): words are predicted together with their
+tags. Rare words become the unknown word of their tag; if that is rare too, one unknown word shared by all
+tags.
 """
 
 from collections import Counter
@@ -31,25 +32,25 @@ from treewright.parsing.leftcorner.derivations import (
 
 
 class TagWordVocabulary(Model):
-    """Tags with their frequent words, numbered; every tag and word has a number.
+    """A vocabulary of tag-word pairs; every pair has a number.
 
-    Number 0 is the unknown of all tags. Then come, tag by tag, the unknown of the tag, if it is frequent,
-    and its frequent words. A pair that is not frequent is the unknown of its tag; where there is none, it is
-    number 0, and its tag is tag 0, which is also the tag of what was never seen.
+    Number 0 is the unknown word shared by all tags. Then follow, for each tag, its unknown word, if that is
+    frequent, and its frequent words. A rare pair becomes the unknown word of its tag or, if there is none,
+    number 0 with tag 0. Unseen tags also become tag 0.
 
     Parameters
     ----------
     tags : sequence of str
-        From tag 1 on.
+        The tags, from tag 1 on.
     words : sequence of sequences of str or None
-        For each tag, what has a number of its own; None stands for its unknown.
+        The words of each tag that have a number; None is its unknown word.
 
     Attributes
     ----------
     tags : Vocabulary
-        ``len(tags)`` counts tag 0.
+        The tags; ``len(tags)`` counts tag 0.
     indptr : ndarray of int32, (n_tags + 1,)
-        The words of tag t are those from ``indptr[t]`` up to ``indptr[t + 1]``: one soft-max.
+        Tag t has the words from ``indptr[t]`` to ``indptr[t + 1]``, which form one softmax group.
     tag_of : ndarray of int32, (n_words,)
         The tag of each number.
     """
@@ -69,10 +70,9 @@ class TagWordVocabulary(Model):
     def from_counts(
         cls, counts: Mapping[tuple[str, str], int], *, min_count: int = 20, min_unknown: int = 5
     ) -> Self:
-        """Number the pairs of a tag and a word that occur at least `min_count` times.
+        """Build the vocabulary from pairs of tag and word with at least `min_count` occurrences.
 
-        The unknown of a tag has a number of its own where the other words of the tag occur at least
-        `min_unknown` times in all.
+        A tag has its own unknown word if its rare words occur at least `min_unknown` times in total.
         """
         by_tag: dict[str, dict[str, int]] = {}
         for (tag, word), count in counts.items():
@@ -90,21 +90,22 @@ class TagWordVocabulary(Model):
         return len(self.tag_of)
 
     def id(self, tag: str, word: str) -> int:
-        """Return the number of a tag and a word."""
+        """Return the number of a tag-word pair."""
         number = self._numbers.get((tag, word))
         return self._numbers.get((tag, None), 0) if number is None else number
 
 
 class DecisionVocabulary(Model):
-    """The numbers of all that can be decided.
+    """The vocabulary of all decisions.
 
-    Symbols are what nodes are called: 0 is ROOT, then come the labels, then the tags.
+    Symbols are names of nodes: 0 is ROOT, followed by the labels and the tags.
 
     Parameters
     ----------
     labels : sequence of str
-        From label 0 on.
+        The labels, from label 0 on.
     words : TagWordVocabulary
+        The tag-word pairs.
     """
 
     fields = saved(words=Submodel(TagWordVocabulary))
@@ -118,7 +119,7 @@ class DecisionVocabulary(Model):
     def from_derivations(
         cls, derivations: Iterable[Derivation], *, min_count: int = 20, min_unknown: int = 5
     ) -> Self:
-        """Number the labels, the most frequent first, and the tags and words of derivations."""
+        """Build the vocabulary of derivations; the most frequent labels come first."""
         labels: Counter[str] = Counter()
         pairs: Counter[tuple[str, str]] = Counter()
         for derivation in derivations:
@@ -129,12 +130,12 @@ class DecisionVocabulary(Model):
 
     @property
     def n_inputs(self) -> tuple[int, int, int, int]:
-        """How many values each of `INPUTS` has."""
+        """Number of values of each of `INPUTS`."""
         n_labels, n_words = len(self.labels), len(self.words) + 1
         return (N_KINDS + n_labels, 1 + n_labels + len(self.words.tags), n_words, n_words)
 
     def covers(self, derivation: Derivation) -> bool:
-        """Say whether all labels have numbers; all words do."""
+        """Return whether all labels are known; words always are."""
         return all(label in self._labels for label in derivation.labels)
 
     def shift(self, tag: str, word: str) -> Decision:
@@ -143,13 +144,13 @@ class DecisionVocabulary(Model):
         return Decision(SHIFT, 1 + len(self.labels) + int(self.words.tag_of[number]), number)
 
     def project(self, label: str) -> Decision:
-        """Return the decision to project a label, which is ``Decision(PROJECT, 1 + number of the label)``."""
+        """Return the decision to project a label: ``Decision(PROJECT, 1 + number of the label)``."""
         if label not in self._labels:
-            raise InputError(f"label is {quote(label)}; expected one that was seen in training")
+            raise InputError(f"label is {quote(label)}; expected a label of the training data")
         return Decision(PROJECT, 1 + self._labels[label])
 
     def decisions(self, derivation: Derivation) -> list[Decision]:
-        """Return the decisions of a derivation as numbers."""
+        """Encode the decisions of a derivation."""
         shifts = (self.shift(*pair) for pair in zip(derivation.tags, derivation.words, strict=True))
         projections = (self.project(label) for label in derivation.labels)
         plain = {ATTACH: ATTACHED, MODIFY: MODIFIED}
@@ -159,24 +160,24 @@ class DecisionVocabulary(Model):
         ]
 
     def decode(self, decisions: Sequence[Decision], tags: Sequence[str], words: Sequence[str]) -> Derivation:
-        """Return the derivation that decisions over the words of a sentence are."""
+        """Decode decisions over the words of a sentence into a derivation."""
         labels = [self.labels[symbol - 1] for kind, symbol, _ in decisions if kind == PROJECT]
         return Derivation([decision.kind for decision in decisions], labels, list(tags), list(words))
 
 
 class Encoded(NamedTuple):
-    """A derivation as arrays with one row for each of n decisions.
+    """A derivation as arrays with one row per decision.
 
     Attributes
     ----------
     kinds, labels, tags, words : ndarray of int32, (n,)
-        What is decided; -1 where a decision has no label, tag or word.
+        The decisions; -1 if a decision has no label, tag or word.
     legal : ndarray of bool, (n, 4)
-        Which kinds of decision were legal.
+        Which kinds of decision are legal.
     links : ndarray of int32, (n, 4)
-        The earlier decisions of `LINKS`; -1 where there is none.
+        The earlier decisions of `LINKS`; -1 if there is none.
     inputs : ndarray of int32, (n, 4)
-        The numbers of `INPUTS`.
+        The values of `INPUTS`.
     """
 
     kinds: Integers
@@ -189,12 +190,12 @@ class Encoded(NamedTuple):
 
 
 def encode(derivation: Derivation, vocabulary: DecisionVocabulary) -> Encoded:
-    """Return a derivation as arrays: what a network is trained on.
+    """Encode a derivation as arrays for training.
 
     Raises
     ------
     InputError
-        For a decision that is not legal, or a label without a number: see `DecisionVocabulary.covers`.
+        For an illegal decision or an unknown label; see `DecisionVocabulary.covers`.
     """
     decisions = vocabulary.decisions(derivation)
     state = DerivationState.start()
@@ -212,21 +213,22 @@ def encode(derivation: Derivation, vocabulary: DecisionVocabulary) -> Encoded:
 
 
 class SharedDerivations(NamedTuple):
-    """Derivations over the same words, whose decisions share a row where all before them were alike.
+    """Derivations over the same words; decisions with the same history share a row.
 
-    Rows are sorted by how many decisions come before.
+    Rows are sorted by the number of earlier decisions.
 
     Attributes
     ----------
     inputs, links : ndarray of int64, (n_rows, 4)
-        As in `Encoded`, but links are rows from 1 on, and 0 where there is none.
+        As in `Encoded`, but links are rows from 1, and 0 is none.
     legal : ndarray of bool, (n_rows, 4)
+        Which kinds of decision are legal.
     starts : list of int
-        Where each number of decisions begins, and the end.
+        First row of each number of earlier decisions, and the end.
     rows, kinds, labels, tags, words : ndarray of int64, (n_decisions,)
-        The row of each decision, and what is decided, as in `Encoded`; one derivation after the other.
+        The row of each decision, and the decision as in `Encoded`, for all derivations.
     indptr : ndarray of int64, (n_derivations + 1,)
-        Where the decisions of each begin, and the end.
+        First decision of each derivation, and the end.
     """
 
     inputs: npt.NDArray[np.int64]
@@ -242,14 +244,14 @@ class SharedDerivations(NamedTuple):
 
 
 def encode_together(derivations: Sequence[Derivation], vocabulary: DecisionVocabulary) -> SharedDerivations:
-    """Return derivations as arrays, with one row for what several of them share; raises as `encode`."""
+    """Encode derivations as arrays with shared rows; raises the errors of `encode`."""
     states, chosen = _walk_together([vocabulary.decisions(each) for each in derivations])
     rows, kinds, symbols, words = np.array(chosen, dtype=np.int64).T
-    # A derivation ends in a state in which nothing is decided any more.
+    # A derivation ends in a state without further decisions.
     used = np.unique(rows)
     used = used[np.argsort([states[row].n_decisions for row in used.tolist()], kind="stable")]
     before = [states[row] for row in used.tolist()]
-    places = np.zeros(len(states) + 1, dtype=np.int64)  # the last one is for links to nothing
+    places = np.zeros(len(states) + 1, dtype=np.int64)  # the last one is for missing links
     places[used] = np.arange(1, len(used) + 1)
     times = np.bincount([state.n_decisions for state in before])
     return SharedDerivations(
@@ -269,7 +271,7 @@ def encode_together(derivations: Sequence[Derivation], vocabulary: DecisionVocab
 def _walk_together(
     derivations: Sequence[Sequence[Decision]],
 ) -> tuple[list[DerivationState], list[tuple[int, int, int, int]]]:
-    """Return the states that decisions lead to, and each decision with the number of the state before it."""
+    """Return the states that decisions lead to, and each decision with the number of its state."""
     states = [DerivationState.start()]
     following: dict[tuple[int, Decision], int] = {}
     chosen = []

@@ -1,29 +1,30 @@
-"""Left-corner derivations: phrase-structure trees as sequences of decisions, and back.
+"""Left-corner derivations: conversion of phrase-structure trees to sequences of decisions, and back.
 
-J. Henderson (2003), as used by I. Titov and J. Henderson (2005), section IV. A parser keeps a stack that
-starts as ROOT alone and ends so. Its decisions are
+J. Henderson (2003), as used by I. Titov and J. Henderson (2005), section IV. The parser keeps a stack, which
+is ROOT alone at the start and at the end. The decisions are:
 
-- ``SHIFT``, a tag and a word: the word, under its tag, is pushed;
-- ``PROJECT``, a label: the top is complete and becomes the first child of a new node, which replaces it;
+- ``SHIFT`` a tag and a word: push the word under its tag;
+- ``PROJECT`` a label: the top is complete and becomes the first child of a new node, which replaces it;
 - ``ATTACH``: the top is complete, is popped, and becomes the last child of the node below; attaching to
   ROOT ends the derivation;
-- ``MODIFY``: the top is complete and is popped; the node below it, call it X, is complete too, and becomes
-  the first child of another X, whose second child is the one that was popped.
+- ``MODIFY``: the top is complete and is popped; the node below it, X, is complete too and becomes the first
+child of
+  another X, whose second child is the popped node.
 
-`MODIFY` is what becomes of Chomsky adjunction. It stands for every node with two or more children whose
-first child is a phrase (no tag, no word) with the label of the node: ``X -> X YP ...``. The second child is
-attached by `MODIFY`, the others by `ATTACH`, and the upper X is never projected: whether YP belongs inside or
-outside is decided when YP is complete, and `DerivationState` takes both X for one node. Adjunction on the
-other side, ``X -> YP X``, is projected and attached as any other node is: when YP is complete there is no X
-yet.
+`MODIFY` encodes Chomsky adjunction. It applies to every node with two or more children whose first child is a
+phrase (not a tag or word) with the label of the node: ``X -> X YP ...``. The second child is attached by
+`MODIFY`, the others by `ATTACH`, and the upper X is never projected. So the attachment of YP inside or
+outside is decided when YP is complete, and `DerivationState` treats both X as one node. Adjunction on the
+other side, ``X -> YP X``, is projected and attached like any other node, because there is no X yet when YP is
+complete.
 
-The mapping is one to one. Each tree has one derivation, which `derive` gives; each sequence of decisions
-that `DerivationState` takes for legal until it is complete is the derivation of one tree, which `rebuild`
-gives. For this, a word cannot be shifted onto a word, nor can anything be attached to an X that was just
-projected over an X: that is for `MODIFY`. A word that has siblings has no tag of its own and is shifted with
+The mapping is one to one. Each tree has one derivation, which `derive` returns. Each complete sequence of
+decisions that `DerivationState` accepts as legal is the derivation of one tree, which `rebuild` returns. To
+ensure this, a word cannot be shifted onto a word, and nothing can be attached to an X that was just projected
+over an X, because this is what `MODIFY` does. A word with siblings has no tag of its own and is shifted with
 the tag ``""``.
 
-`treewright.parsing.leftcorner.decisions` numbers decisions for a network. From trees to a network::
+`treewright.parsing.leftcorner.decisions` encodes decisions for a network. From trees to a network::
 
     chains = UnaryChains.from_trees(trees)
     derivations = [derive(chains.merge(tree)) for tree in trees]
@@ -34,17 +35,17 @@ and from a search back to a tree::
 
     state = State.start()
     while not state.is_complete:
-        state.links(), state.inputs()        # what the history vector is computed of
-        state.legal()                        # which kinds of decision a soft-max is over
-        state.possible(n_words_left)         # which of them a search may take
+        state.links(), state.inputs()        # inputs of the history vector
+        state.legal()                        # kinds of decision in the softmax
+        state.possible(n_words_left)         # kinds of decision that a search may take
         state = state.apply(decision)        # vocabulary.shift(tag, word) or .project(label), ATTACHED ...
     derivation = vocabulary.decode(state.decisions(), tags, words)
     tree = chains.split(rebuild(derivation))
 
-The history vector of a decision belongs to the node that is on top when the decision is made. `LINKS` names
-the earlier vectors that it is computed of, `INPUTS` its other inputs, which are rows of embedding tables.
-The vector of the decision before is always among the links, and links always point back, so that many
-sentences can be computed at once, one decision of each at a time.
+The history vector of a decision belongs to the node on top of the stack when the decision is made. `LINKS`
+names the earlier history vectors that it depends on, `INPUTS` its other inputs, which are rows of embedding
+tables. The vector of the previous decision is always among the links, and links only point back, so that many
+sentences can be computed together, one decision of each at a time.
 """
 
 from collections import Counter
@@ -66,24 +67,24 @@ LINKS = ("top", "left-corner ancestor", "left-corner child", "most recent child"
 INPUTS = ("last decision", "label of the top", "last word", "left-corner word of the top")
 ROOT_SYMBOL = 0
 NONE = -1
-"""Where there is no link, and where a decision has no label, tag or word."""
+"""Stands for a missing link, and for the missing label, tag or word of a decision."""
 TAG_SIZE = 2
-"""Number of nodes under a tag, itself included; no other node has as many."""
+"""Number of nodes of a preterminal subtree; no other node has as many."""
 
 Integers = npt.NDArray[np.int32]
 
 
 class Derivation(NamedTuple):
-    """The decisions that make a tree.
+    """The decisions that build a tree.
 
     Attributes
     ----------
     kinds : list of int
-        Of all decisions in order.
+        Kinds of all decisions, in order.
     labels : list of str
-        Of those that project.
+        Labels of the projections.
     tags, words : list of str
-        Of those that shift.
+        Tags and words of the shifts.
     """
 
     kinds: list[int]
@@ -93,7 +94,7 @@ class Derivation(NamedTuple):
 
 
 def derive(tree: ConstTree) -> Derivation:
-    """Return the decisions that make a tree."""
+    """Return the derivation of a tree."""
     labels, sizes = tree.labels, tree.sizes.tolist()
     derivation = Derivation([], [], [], [])
     for node, (size, kind, above) in enumerate(zip(sizes, *_steps(tree), strict=True)):
@@ -111,7 +112,7 @@ def derive(tree: ConstTree) -> Derivation:
 
 
 def _steps(tree: ConstTree) -> tuple[list[int], list[int]]:
-    """Return the kind of decision that follows when each node is complete, if any, and its parent."""
+    """Return, for each node, the kind of decision when it is complete, if any, and its parent."""
     labels, sizes = tree.labels, tree.sizes.tolist()
     kinds = [ATTACH] * len(labels)
     parents = [NONE] * len(labels)
@@ -129,7 +130,7 @@ def _steps(tree: ConstTree) -> tuple[list[int], list[int]]:
 
 
 class _Open:
-    """A node on the stack of `rebuild`: where it begins among finished nodes, how many children it has."""
+    """A node on the stack of `rebuild`: its first finished node and its number of children."""
 
     def __init__(self, label: str, n_children: int, start: int) -> None:
         self.label = label
@@ -138,12 +139,12 @@ class _Open:
 
 
 def rebuild(derivation: Derivation) -> ConstTree:
-    """Return the tree that decisions make.
+    """Return the tree of a derivation.
 
     Raises
     ------
     InputError
-        When a decision is not legal, or the derivation does not end where it should.
+        If a decision is illegal, or the derivation is incomplete.
     """
     _check(derivation)
     labels, tags, words = iter(derivation.labels), iter(derivation.tags), iter(derivation.words)
@@ -173,7 +174,7 @@ def _shifted(tag: str, word: str, done: list[tuple[str, int]]) -> _Open:
 
 
 def _check(derivation: Derivation) -> None:
-    """Go through a derivation; refuse what is not legal or not complete."""
+    """Raise an error if a derivation is illegal or incomplete."""
     kinds, labels, tags, words = derivation
     for kind in kinds:
         if kind not in range(N_KINDS):
@@ -192,17 +193,18 @@ def _check(derivation: Derivation) -> None:
 
 
 class UnaryChains(Model):
-    """Frequent chains of nodes that are only children, merged into one label each.
+    """Frequent unary chains, each merged into one label.
 
-    A chain is a run of phrases (no tags, no words) each of which but the last has the next for its only
-    child; the root of a tree is in no chain. A merged chain has the name of all of its labels, from the top.
+    A chain is a sequence of phrases (not tags or words), each of which is the single child of the previous
+    one; the root of a tree is not part of a chain. The name of a merged chain consists of all its labels,
+    from the top.
 
     Parameters
     ----------
     chains : sequence of tuples of str
-        The labels of each chain from the top down.
+        Labels of each chain, from the top.
     separator : str
-        Stands between labels in the names of chains, and in no label.
+        Separator between labels in names; no label may contain it.
     """
 
     def __init__(self, chains: Sequence[Sequence[str]], *, separator: str = "+") -> None:
@@ -214,7 +216,7 @@ class UnaryChains(Model):
 
     @classmethod
     def from_trees(cls, trees: Iterable[ConstTree], *, min_count: int = 10) -> Self:
-        """Take the chains, at their full length, that occur at least `min_count` times."""
+        """Collect the maximal chains with at least `min_count` occurrences."""
         counts: Counter[tuple[str, ...]] = Counter()
         labels: set[str] = set()
         for tree in trees:
@@ -227,7 +229,7 @@ class UnaryChains(Model):
         return cls(sorted(chain for chain, n in counts.items() if n >= min_count), separator=separator)
 
     def merge(self, tree: ConstTree) -> ConstTree:
-        """Merge chains; of those that are not known, the longest parts that are, from the bottom up."""
+        """Merge chains; of unknown chains, merge the longest known parts, from the bottom up."""
         labels, sizes = list(tree.labels), tree.sizes
         self._refuse_names(labels, sizes)
         is_gone = np.zeros(len(labels), dtype=np.int32)
@@ -258,7 +260,7 @@ class UnaryChains(Model):
         return ConstTree.from_arrays(labels, np.array(sizes, dtype=np.int32))
 
     def _longest_from(self, labels: Sequence[str]) -> int:
-        """Return the length of the longest known chain that the first labels, from the bottom, are."""
+        """Return the length of the longest known chain at the start of labels, given from the bottom."""
         lengths = range(min(self._longest, len(labels)), 1, -1)
         return next((length for length in lengths if tuple(labels[:length]) in self._names), 1)
 
@@ -271,7 +273,7 @@ class UnaryChains(Model):
 
 
 def _runs(tree: ConstTree) -> list[tuple[int, int]]:
-    """Return the first and the last position of each chain in post-order, where a chain is one run."""
+    """Return the first and last position of each chain in post-order, in which chains are contiguous."""
     sizes = tree.sizes[:-1]
     is_over_phrase = np.concatenate([[False], (np.diff(sizes) == 1) & (sizes[:-1] > TAG_SIZE), [False]])
     edges = np.flatnonzero(np.diff(is_over_phrase.astype(np.int8)))
@@ -279,16 +281,16 @@ def _runs(tree: ConstTree) -> list[tuple[int, int]]:
 
 
 class Decision(NamedTuple):
-    """One decision, as numbers; made by a `DecisionVocabulary`.
+    """An encoded decision; made by a `DecisionVocabulary`.
 
     Attributes
     ----------
     kind : int
         `SHIFT`, `PROJECT`, `ATTACH` or `MODIFY`.
     symbol : int
-        Of the node that is made: see `DecisionVocabulary`.
+        Symbol of the new node; see `DecisionVocabulary`.
     word : int
-        Number of the tag and the word, for a shift.
+        Number of the tag-word pair of a shift.
     """
 
     kind: int
@@ -301,16 +303,16 @@ MODIFIED = Decision(MODIFY)
 
 
 class StackNode(NamedTuple):
-    """A node on the stack; nodes are shared by the states of a search and never change.
+    """A node on the stack; nodes are immutable and shared between the states of a search.
 
-    `latest`, `left_child` and `recent_child` say at which decision the node, or that child of it, was last on
-    top before this state; `left_word` is 0 for ROOT, else the number of its first word plus 1.
+    `latest` is the last decision with this node on top of the stack; `left_child` and `recent_child` are the
+    same for these children. `left_word` is 0 for ROOT, else the number of the node's first word plus 1.
     """
 
     symbol: int
     is_word: bool
     repeats: bool
-    """Whether it has one child, which is a phrase with the same label."""
+    """Whether its single child is a phrase with the same label."""
     latest: int
     left_child: int
     recent_child: int
@@ -322,7 +324,7 @@ ROOT_NODE = StackNode(ROOT_SYMBOL, False, False, NONE, NONE, NONE, 0, None)
 
 
 class DerivationState:
-    """Where a derivation stands; states are immutable, so that those of a search can share their past."""
+    """A state of a derivation; states are immutable, so that those of a search can share their history."""
 
     __slots__ = ("before", "decision", "last_word", "n_decisions", "top")
 
@@ -351,28 +353,28 @@ class DerivationState:
         return self.top.below is None and self.n_decisions > 0
 
     def legal(self) -> tuple[bool, bool, bool, bool]:
-        """Say which kinds of decision continue towards some tree: the mask of a soft-max."""
+        """Return which kinds of decision can lead to some tree: the mask of the softmax."""
         top, below = self.top, self.top.below
         if below is None:
             return (self.n_decisions == 0, False, False, False)
         return (not top.is_word, True, not below.repeats, below.below is not None)
 
     def possible(self, n_words_left: int) -> tuple[bool, bool, bool, bool]:
-        """Say which kinds of decision continue towards a tree over just the words of a sentence."""
+        """Return which kinds of decision can lead to a tree over exactly the words of the sentence."""
         shift, project, attach, modify = self.legal()
         ends = self.top.below is not None and self.top.below.below is None
         return (shift and n_words_left > 0, project, attach and not (ends and n_words_left), modify)
 
     def links(self) -> tuple[int, int, int, int]:
-        """Return the decisions whose history vectors are those of `LINKS`; -1 where there is none."""
+        """Return the decisions with the history vectors of `LINKS`; -1 if there is none."""
         top, below = self.top, self.top.below
         return (top.latest, below.latest if below else NONE, top.left_child, top.recent_child)
 
     def inputs(self) -> tuple[int, int, int, int]:
-        """Return the numbers of `INPUTS`.
+        """Return the values of `INPUTS`.
 
         A decision is 0 at the start, 1 for a shift, 2 for an attachment, 3 for a modification, and 3 plus the
-        symbol for a projection; words are 0 where there is none, else their number plus 1.
+        symbol for a projection. Words are 0 if there is none, else their number plus 1.
         """
         last = 0
         if self.decision is not None:
@@ -386,16 +388,16 @@ class DerivationState:
         Parameters
         ----------
         decision : Decision
-            A legal one.
+            A legal decision.
         at : int, optional
-            The number by which links will name the history vector of this decision; its place in the
-            derivation, from 0, unless given. A search that keeps the vectors of many states in one table
-            gives rows of that table.
+            Number by which links refer to the history vector of this decision (default: its position in the
+            derivation, from 0). A search that keeps the vectors of many states in one table passes rows of
+            that table.
 
         Raises
         ------
         InputError
-            When the decision is not legal.
+            If the decision is illegal.
         """
         kind, _, word = decision
         legal = self.legal()
@@ -410,7 +412,7 @@ class DerivationState:
         )
 
     def stack(self) -> list[int]:
-        """Return the symbols on the stack from the bottom, ROOT, to the top."""
+        """Return the symbols on the stack from the bottom (ROOT) to the top."""
         symbols = []
         node: StackNode | None = self.top
         while node is not None:

@@ -1,16 +1,16 @@
-"""A Simple Synchrony Network: how probable the decisions of left-corner derivations are.
+"""A Simple Synchrony Network, which models the probabilities of left-corner decisions.
 
 J. Henderson (2003), as used by I. Titov and J. Henderson (2005), section IV. Each decision has a history
-vector. It is computed of four embeddings (`INPUTS`) and of four earlier history vectors (`LINKS`), with a
-weight matrix for each, and four soft-max groups are computed of it: the kind of the decision, the label given
-that it projects, the tag given that it shifts, and the word given the tag.
+vector. It is computed from four embeddings (`INPUTS`) and four earlier history vectors (`LINKS`), with a
+weight matrix for each. Four softmax groups are computed from it: the kind of the decision, the label given a
+projection, the tag given a shift, and the word given the tag.
 
-A unit is a sigmoid, as in the papers, a hyperbolic tangent, or gated. A gated unit has a memory, as in a tree
-LSTM (K. S. Tai, R. Socher and C. D. Manning 2015), which is a weighted mean of what is new and of the
-memories of the four earlier decisions. The weights are a soft-max of the inputs; they have the sum 1, since
-links often lead to the same decision, and memories that add up would grow without bounds.
+Units are sigmoid, as in the papers, tanh, or gated. A gated unit has a memory, as in a tree LSTM (K. S. Tai,
+R. Socher and C. D. Manning 2015), which is a weighted mean of the new value and of the memories of the four
+linked decisions. The weights are a softmax of the inputs. They add up to 1, because links often lead to the
+same decision, and summed memories would grow without bounds.
 
-What is here needs NumPy alone; `treewright.parsing.leftcorner.training` trains the weights.
+This module only needs NumPy; `treewright.parsing.leftcorner.training` trains the weights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,22 +33,23 @@ Cell: TypeAlias = Literal["gated", "tanh", "sigmoid"]
 CELLS = get_args(Cell)
 N_LINKS = len(LINKS)
 N_SOURCES = 1 + N_LINKS
-"""Of the memory of a gated unit: what is new, and the memories that links lead to."""
+"""Number of sources of the memory of a gated unit: the new value and the linked memories."""
 N_GATES = {"gated": N_SOURCES + 2, "tanh": 1, "sigmoid": 1}
-"""A share for each source, then how much of the memory is shown, then what is new."""
+"""Number of gates: a share for each source, the output gate, and the new value."""
 MANY = 64
-"""Decisions at a time, from which on it pays to look for those that share what they are linked to."""
+"""Number of decisions from which merging equal links is worthwhile."""
 IMPOSSIBLE = np.float32(-np.inf)
 
 
 class Sizes(NamedTuple):
-    """How many values each thing of a vocabulary has.
+    """Sizes of a vocabulary.
 
     Attributes
     ----------
     inputs : tuple of int
-        Of each of `INPUTS`.
+        Number of values of each of `INPUTS`.
     n_labels, n_tags, n_words : int
+        Number of labels, tags and tag-word pairs.
     tag_of, indptr : ndarray of int32
         As in `TagWordVocabulary`.
     """
@@ -69,7 +70,7 @@ class Sizes(NamedTuple):
 
     @property
     def n_outputs(self) -> int:
-        """How many outputs all soft-max groups have: kinds, labels, tags and words, in this order."""
+        """Number of outputs of all softmax groups: kinds, labels, tags and words, in this order."""
         return N_KINDS + self.n_labels + self.n_tags + self.n_words
 
     @property
@@ -79,7 +80,7 @@ class Sizes(NamedTuple):
 
     @property
     def input_tags(self) -> Integers:
-        """The tag of each word as an input, where 0 stands for no word; tags are counted from 1."""
+        """The tag of each input word, from 1; 0 stands for no word."""
         return np.concatenate([[0], self.tag_of + 1]).astype(np.int32)
 
     def shapes(self, units: int, embedding: int, cell: str) -> dict[str, tuple[int, ...]]:
@@ -99,36 +100,38 @@ class Sizes(NamedTuple):
 
 
 class WeightsField:
-    """The weights of a network as a field of a model; `Sizes.shapes` says what they are."""
+    """The weights of a network as a field of a model, with the shapes of `Sizes.shapes`."""
 
     dimensions: ClassVar = dict.fromkeys(("bias", "output_bias"), 1) | dict.fromkeys(
         ("decisions", "symbols", "words", "tags", "input", "links", "output"), 2
     )
 
     def put(self, state: State, name: str, value: Weights) -> None:
-        """Add the weights."""
+        """Add the weights to a saved state."""
         state.arrays |= {f"{name}.{key}": value[key] for key in self.dimensions}
 
     def take(self, state: State, name: str) -> dict[str, Floats]:
-        """Remove and return the weights."""
+        """Remove and return the weights from a saved state."""
         return {key: Array("f", size).take(state, f"{name}.{key}") for key, size in self.dimensions.items()}
 
 
 class PackedDerivations(NamedTuple):
-    """Decisions of several derivations, those that are made first in each before those that follow.
+    """Decisions of several derivations, sorted by their position in the derivation.
 
-    Derivations are sorted by length, the longest first, so that at each time the first ones go on.
+    Derivations are sorted by length, the longest first, so that at each time step the first ones continue.
 
     Attributes
     ----------
     inputs, links : ndarray of int64, (n, 4)
-        As in `Encoded`, but links are rows from 1 on, and 0 where there is none.
+        As in `Encoded`, but links are rows from 1, and 0 is none.
     kinds, labels, tags, words : ndarray of int64, (n,)
+        The decisions, as in `Encoded`.
     legal : ndarray of bool, (n, 4)
+        Which kinds of decision are legal.
     starts : list of int
-        Where each time begins, and the end.
+        First row of each time step, and the end.
     rows : list of ndarray of int64
-        The rows of each derivation, in the order in which they were given.
+        The rows of each derivation, in their original order.
     """
 
     inputs: npt.NDArray[np.int64]
@@ -143,7 +146,7 @@ class PackedDerivations(NamedTuple):
 
 
 def pack(derivations: Sequence[Encoded]) -> PackedDerivations:
-    """Put derivations side by side."""
+    """Pack derivations for joint computation."""
     lengths = np.array([len(each.kinds) for each in derivations])
     order = np.argsort(-lengths, kind="stable")
     n_active = [int((lengths > time).sum()) for time in range(int(lengths.max(initial=0)))]
@@ -179,14 +182,16 @@ class Network:
     Parameters
     ----------
     weights : mapping of str to ndarray of float32
-        Shapes are those of `Sizes.shapes`.
+        Weights with the shapes of `Sizes.shapes`.
     sizes : Sizes
+        Sizes of the vocabulary.
     cell : {"gated", "tanh", "sigmoid"}
+        Kind of units.
 
     Attributes
     ----------
     units, n_memory : int
-        The sizes of history vectors and of what else is kept of a decision.
+        Sizes of history vectors and of memories.
     """
 
     def __init__(self, weights: Weights, sizes: Sizes, *, cell: str) -> None:
@@ -200,12 +205,12 @@ class Network:
         words = weights["words"] + weights["tags"][sizes.input_tags]
         tables = (weights["decisions"], weights["symbols"], words, words)
         parts = np.split(weights["input"], len(tables))
-        # What embeddings give to units, once and for all.
+        # Precompute the contributions of embeddings to units.
         self._tables = [table @ part for table, part in zip(tables, parts, strict=True)]
         self._tables[0] += weights["bias"]
 
     def embed(self, inputs: npt.NDArray[np.integer]) -> Floats:
-        """Return what the inputs of some decisions, (n, 4), give to units."""
+        """Return the contributions of the inputs of decisions, (n, 4), to units."""
         total: Floats = self._tables[0][inputs[:, 0]]
         for column, table in enumerate(self._tables[1:], 1):
             total += table[inputs[:, column]]
@@ -214,16 +219,16 @@ class Network:
     def step(
         self, embedded: Floats, links: npt.NDArray[np.integer], hidden: Floats, memory: Floats
     ) -> tuple[Floats, Floats]:
-        """Return history vectors and memories of some decisions.
+        """Return the history vectors and memories of decisions.
 
         Parameters
         ----------
         embedded : ndarray of float32, (n, width)
-            What `embed` has returned.
+            Result of `embed`.
         links : ndarray of int, (n, 4)
             Rows of the following tables.
         hidden, memory : ndarray of float32, (n_rows, units) and (n_rows, n_memory)
-            Of earlier decisions.
+            History vectors and memories of earlier decisions.
         """
         total = embedded + self._follow(links, hidden)
         if self.cell == "gated":
@@ -231,13 +236,13 @@ class Network:
         return (expit(total) if self.cell == "sigmoid" else np.tanh(total)), memory[links[:, 0]]
 
     def _follow(self, links: npt.NDArray[np.integer], hidden: Floats) -> Floats:
-        """Return what earlier history vectors give to units."""
+        """Return the contributions of earlier history vectors to units."""
         if len(links) < MANY:
             joined: Floats = hidden[links].reshape(len(links), -1) @ self._links
             return joined
         total = np.zeros((len(links), self._links.shape[1]), dtype=np.float32)
         for column, matrix in enumerate(np.split(self._links, N_LINKS)):
-            # Hypotheses of a search often share what they are linked to.
+            # Hypotheses of a search often share links.
             rows, places = np.unique(links[:, column], return_inverse=True)
             total += (hidden[rows] @ matrix)[places]
         return total
@@ -251,7 +256,7 @@ class Network:
         return expit(total[:, -2 * units : -units]) * new, new
 
     def run(self, decisions: PackedDerivations | SharedDerivations) -> Floats:
-        """Return the history vectors of decisions, (n, units), or of the rows that they share."""
+        """Return the history vectors of decisions, (n, units), or of their shared rows."""
         n_rows = len(decisions.inputs)
         hidden = np.zeros((n_rows + 1, self.units), dtype=np.float32)
         memory = np.zeros((n_rows + 1, self.n_memory), dtype=np.float32)
@@ -266,31 +271,31 @@ class Network:
         return logits
 
     def kind_logs(self, hidden: Floats, legal: Booleans) -> Floats:
-        """Return the logarithms of the probabilities of kinds of decision, (n, 4)."""
+        """Return the log-probabilities of the kinds of decision, (n, 4)."""
         logits = np.where(legal, self._logits(hidden, 0, N_KINDS), IMPOSSIBLE)
         logs: Floats = log_softmax(logits, axis=1)
         return logs
 
     def label_logs(self, hidden: Floats) -> Floats:
-        """Return the logarithms of the probabilities of labels, (n, n_labels)."""
+        """Return the log-probabilities of labels, (n, n_labels)."""
         labels, tags, _ = self.sizes.starts
         logs: Floats = log_softmax(self._logits(hidden, labels, tags), axis=1)
         return logs
 
     def tag_logs(self, hidden: Floats) -> Floats:
-        """Return the logarithms of the probabilities of tags, (n, n_tags)."""
+        """Return the log-probabilities of tags, (n, n_tags)."""
         _, tags, words = self.sizes.starts
         logs: Floats = log_softmax(self._logits(hidden, tags, words), axis=1)
         return logs
 
     def word_logs(self, hidden: Floats, tag: int) -> Floats:
-        """Return the logarithms of the probabilities of the words of a tag, (n, n of that tag)."""
+        """Return the log-probabilities of the words of a tag, (n, n of that tag)."""
         begin, end = (self.sizes.starts[2] + int(self.sizes.indptr[tag + more]) for more in (0, 1))
         logs: Floats = log_softmax(self._logits(hidden, begin, end), axis=1)
         return logs
 
     def shift_logs(self, hidden: Floats, words: npt.NDArray[np.integer]) -> Floats:
-        """Return how probable the tag and the word of each of some shifts are, given that they shift."""
+        """Return the log-probability of the tag and word of each shift, given that it is a shift."""
         of_words = self.sizes.tag_of[words]
         logs: Floats = self.tag_logs(hidden)[np.arange(len(words)), of_words]
         for tag in np.unique(of_words).tolist():
@@ -301,7 +306,7 @@ class Network:
         return logs
 
     def decision_logs(self, packed: PackedDerivations, hidden: Floats) -> npt.NDArray[np.float64]:
-        """Return the logarithms of the probabilities of decisions, (n,)."""
+        """Return the log-probabilities of decisions, (n,)."""
         rows = np.arange(len(packed.kinds))
         logs = self.kind_logs(hidden, packed.legal)[rows, packed.kinds].astype(np.float64)
         projected = np.flatnonzero(packed.kinds == PROJECT)
@@ -313,7 +318,7 @@ class Network:
         return logs
 
     def score(self, derivations: Sequence[Encoded]) -> list[float]:
-        """Return the logarithm of the probability of each derivation."""
+        """Return the log-probability of each derivation."""
         if not derivations:
             return []
         packed = pack(derivations)

@@ -39,17 +39,15 @@ from treewright.scale import one_blas_thread
 from treewright.tagging.tagger import Tagger
 
 SEARCH_COUNTS = ("beam", "branching", "max_projections", "n_jobs")
-DEV_BEAM = 10
-"""The beam between epochs of training; with 5, as in the paper, dev scores tell models apart badly."""
 MIN_UNKNOWN = 5
-"""Instances that the unknown of a tag needs to be one of its own."""
+"""Minimum count for a tag to have its own unknown word."""
 SPARE = 2
-"""How many more trees a search returns, of which some are the same when chains are taken apart."""
+"""Factor on the number of derivations, because some give the same tree after splitting unary chains."""
 STEP = "training"
 
 
 class Epoch(NamedTuple):
-    """How far training was after an epoch: its number, the loss of a decision, the dev score, seconds."""
+    """The result of a training epoch: mean loss per decision, dev F1 and seconds."""
 
     number: int
     loss: float
@@ -61,20 +59,21 @@ class Epoch(NamedTuple):
 
 
 class LeftCornerParser(ConstituentAnnotator):
-    """A constituency parser that knows how probable each tree is, together with its words.
+    """Neural left-corner parser: a generative model of trees and words (Titov & Henderson 2005).
 
-    A tree is made by left-corner decisions, whose probabilities a Simple Synchrony Network computes of the
-    whole history. Training needs PyTorch (the extra ``neural``), parsing does not.
+    A Simple Synchrony Network computes the probability of each left-corner decision from the whole history.
+    Training needs PyTorch (the extra ``neural``); parsing does not.
 
     Parameters
     ----------
     tags : {"gold", "predicted"}
-        Use the tags of the input, or tags predicted by the parser's own tagger. Training sentences are
-        tagged by taggers that have not seen them.
+        Use the tags of the input, or tags predicted by the parser's own tagger. With "predicted", training
+        sentences are tagged by cross-validation.
     cell : {"gated", "tanh", "sigmoid"}
         Kind of the network's units (sigmoid in the paper).
     units : int
-        Size of a history vector. More were not better on the treebank at hand, and take much longer.
+        Size of the history vectors. Larger ones were not better on the English Web Treebank and take much
+        longer.
     embedding : int
         Size of the embeddings of labels, tags, words and decisions.
     min_count : int
@@ -84,20 +83,25 @@ class LeftCornerParser(ConstituentAnnotator):
     optimizer : {"adam", "momentum"}
         Optimizer.
     learning_rate : float
-        Initial learning rate. It falls to a hundredth in the last epoch; what suits Adam is too small for
-        momentum.
+        Initial learning rate. It decreases to a hundredth in the last epoch. Momentum needs a larger one than
+        Adam.
     weight_decay : float
-        Initial weight decay of matrices per step. It falls to zero, too.
+        Initial weight decay of matrices per step. It decreases to zero.
     dropout : float
         Dropout of inputs, links and history vectors.
     batch_size : int
         Number of decisions per weight update.
+    average : bool
+        Use a moving average of the weights of late steps. The paper uses the last weights.
     epochs : int
         Maximum number of training epochs.
     patience : int
-        Early-stopping patience in epochs. The best weights are kept in any case.
+        Early-stopping patience in epochs. The best epoch is kept.
     beam : int
         Number of hypotheses kept after each word.
+    dev_beam : int
+        Maximum beam of evaluations during training. A beam of 5, as in the paper, makes dev scores less
+        reliable.
     branching : int
         Number of decisions followed from each hypothesis.
     max_projections : int
@@ -105,32 +109,42 @@ class LeftCornerParser(ConstituentAnnotator):
     folds : int
         Number of jackknife folds for tagging.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
     device : str
-        PyTorch device for training; auto is a GPU if there is one. There sums are taken in no fixed order,
-        so that results differ a little each time.
+        PyTorch device for training (auto: a GPU if there is one). On a GPU, the order of sums is not fixed,
+        so that results vary slightly.
     n_jobs : int
-        Number of threads. Parses do not depend on it; weights may, in their last bits.
+        Number of threads. Parses do not depend on it; weights may differ in their last bits.
 
     Attributes
     ----------
     history_ : list of Epoch
-        Without their seconds in a parser that was loaded, as files do not depend on the time training takes.
+        Progress of training; without times in a loaded parser.
     tagger_ : Tagger or None
+        The parser's own tagger, if `tags` is "predicted".
     root_ : str or None
-        The label that all training trees had at the root and nowhere else, if there was one.
+        The label that all training trees have at the root and nowhere else, if there is one.
     vocabulary_ : DecisionVocabulary
+        The vocabulary of decisions.
     chains_ : UnaryChains
+        Unary chains that are merged into one label.
     weights_ : dict of str to ndarray of float32
+        Weights of the network.
+
+    See Also
+    --------
+    SpanParser : Neural parser with exact k-best trees.
+    ConstituentParser : Constituency parser with boosted decision trees.
+    ConstituentReranker : Reranks with kernels derived from the network.
 
     Examples
     --------
-    ::
-
-        parser = LeftCornerParser().fit(trees, dev)
-        best, second = parser.kbest(sentences, k=2)[0]
-        best.score                                  # the logarithm of its probability
-        EfficientTopRerankingKernel().features([parser.trace([best, second])])
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(20, random_state=0).constituents
+    >>> parser = tw.LeftCornerParser(epochs=1, units=8, embedding=8, beam=5).fit(trees[:16], trees[16:])
+    >>> best = parser.kbest(trees[:1], k=2)[0][0]
+    >>> best.tree.words() == trees[0].words(), best.score < 0
+    (True, True)
     """
 
     EFFECTIVE_IF: ClassVar = {"folds": {"tags": ("predicted",)}}
@@ -162,9 +176,11 @@ class LeftCornerParser(ConstituentAnnotator):
         weight_decay: Fraction = 0.01,
         dropout: Annotated[float, Range(0, 0.9)] = 0.2,
         batch_size: Count = 2_000,
+        average: bool = True,
         epochs: Count = 10,
         patience: Count = 5,
         beam: Count = 40,
+        dev_beam: Count = 10,
         branching: Count = 10,
         max_projections: Count = 5,
         folds: Folds = 5,
@@ -183,9 +199,11 @@ class LeftCornerParser(ConstituentAnnotator):
         self.weight_decay = weight_decay
         self.dropout = dropout
         self.batch_size = batch_size
+        self.average = average
         self.epochs = epochs
         self.patience = patience
         self.beam = beam
+        self.dev_beam = dev_beam
         self.branching = branching
         self.max_projections = max_projections
         self.folds = folds
@@ -194,14 +212,14 @@ class LeftCornerParser(ConstituentAnnotator):
         self.n_jobs = n_jobs
 
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
-        """Return a name for the options and the data of a training, another one after any change."""
-        fixed = [__version__, DEV_BEAM, MIN_UNKNOWN, HELD_OUT, AVERAGED_SHARE]
+        """Return a fingerprint of the options and the training data."""
+        fixed = [__version__, MIN_UNKNOWN, HELD_OUT, AVERAGED_SHARE]
         options = [getattr(self, name) for name in self.param_names() if name not in self.unsaved]
         return fingerprint([*fixed, *options], trees, dev or [])
 
     @one_blas_thread
     def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
-        """Train until the dev score no longer rises, and keep the best weights."""
+        """Train until early stopping, and keep the best weights."""
         find_device(self.device)
         kept = Checkpoint(steps, self.identity(trees, dev)) if steps else None
         derivations = self._make_training(trees)
@@ -236,7 +254,7 @@ class LeftCornerParser(ConstituentAnnotator):
         return NetworkSettings(*(getattr(self, name) for name in NetworkSettings._fields))
 
     def _make_training(self, trees: list[ConstTree]) -> list[Encoded]:
-        """Return what the network learns from; note what it will be told by."""
+        """Return the training data of the network, and set the vocabulary."""
         self.tagger_: Tagger | None = None
         if self.tags == "predicted":
             self.tagger_, trees = learn_tags(
@@ -252,47 +270,62 @@ class LeftCornerParser(ConstituentAnnotator):
         encoded = [encode(derivation, self.vocabulary_) for derivation in derivations]
         report(
             f"{len(trees)} sentences, {sum(len(each.kinds) for each in encoded)} decisions, "
-            f"{len(self.vocabulary_.labels)} labels, {len(self.vocabulary_.words)} tags with words"
+            f"{len(self.vocabulary_.labels)} labels, {len(self.vocabulary_.words)} tag-word pairs"
         )
         return encoded
 
     def _is_done(self) -> bool:
-        """Tell whether the dev score has not risen for long, or all epochs are over."""
+        """Return whether early stopping applies or the last epoch is reached."""
         scores = [epoch.f1 for epoch in self.history_]
         if not scores:
             return False
         return len(scores) >= self.epochs or len(scores) - int(np.argmax(scores)) > self.patience
 
     def _predict_quickly(self, dev: Sequence[ConstTree]) -> list[ConstTree]:
-        beam = min(self.beam, DEV_BEAM)
+        beam = min(self.beam, self.dev_beam)
         return [parses[0].tree for parses in self._search(dev, 1, n_jobs=self.n_jobs, beam=beam)]
 
     def check_fitted_state(self) -> None:
-        """Check that weights are those of the vocabulary."""
+        """Check that the weights match the vocabulary."""
         self._check()
         root, labels = self.root_, self.vocabulary_.labels
         expect(root is None or root in labels, "a root that is one of the labels")
         found = {name: array.shape for name, array in self.weights_.items()}
         sizes = Sizes.of(self.vocabulary_)
-        expect(found == sizes.shapes(self.units, self.embedding, self.cell), "weights of the vocabulary")
+        expect(found == sizes.shapes(self.units, self.embedding, self.cell), "weights for the vocabulary")
 
     @one_blas_thread
     def restore(self) -> None:
-        """Make the network."""
+        """Rebuild the network."""
         self._network = Network(self.weights_, Sizes.of(self.vocabulary_), cell=self.cell)
         self._differentiated: Trainer | None = None
 
     def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
-        """Parse sentences; the trees have all of their words, as they were written."""
+        """Parse sentences; the trees keep the original words.
+
+        Parameters
+        ----------
+        sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
+            Trees, lists of words, or lists of (word, tag) pairs. Existing brackets are ignored.
+        """
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
     def kbest(
         self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
     ) -> list[list[Parse]]:
-        """Return the `k` most probable trees of each sentence that the search has found, the best first.
+        """Return up to `k` of the most probable trees of each sentence, by beam search, the best first.
 
-        The score of a tree is the logarithm of its probability together with its words. A tree without words
-        is its own parse. `n_jobs` is that of the parser unless given.
+        The score of a tree is the log-probability of the tree and its words. A tree without words is returned
+        unchanged.
+
+        Parameters
+        ----------
+        sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
+            Trees, lists of words, or lists of (word, tag) pairs. Existing brackets are ignored.
+        k : int
+            Maximum number of trees per sentence.
+        n_jobs : int, optional
+            Number of threads (default: the parameter `n_jobs`).
         """
         self.check_is_fitted()
         n_jobs = self.n_jobs if n_jobs is None else n_jobs
@@ -321,7 +354,7 @@ class LeftCornerParser(ConstituentAnnotator):
         return lists
 
     def shares(self, scores: Sequence[float]) -> list[float]:
-        """Return how probable trees are among themselves; scores are logarithms of probabilities."""
+        """Return the probabilities of trees relative to each other, from their log-probabilities."""
         shares = np.exp(np.array(scores) - max(scores))
         return [*(shares / shares.sum()).tolist()]
 
@@ -332,11 +365,11 @@ class LeftCornerParser(ConstituentAnnotator):
 
     @property
     def needs_tags(self) -> bool:
-        """Whether sentences must bring tags."""
+        """Whether input sentences must have tags."""
         return self.tags == "gold" or self.tagger_ is None
 
     def _read(self, sentences: Sequence[SentenceLike]) -> list[TaggedSentence]:
-        """Return the words of sentences with the tags that the parser is to see."""
+        """Return the words of sentences with the tags that the parser uses."""
         read = read_sentences(sentences, self, None if self.needs_tags else self.tagger_)
         if not self.needs_tags:
             return read
@@ -348,7 +381,8 @@ class LeftCornerParser(ConstituentAnnotator):
     def _finish(self, found: Sequence[FoundDerivation], sentence: TaggedSentence, k: int) -> list[Parse]:
         """Return the trees of the first `k` derivations.
 
-        Those whose chains another derivation has as single labels are left out, unless there are no others.
+        Only derivations with all known unary chains merged count, because the others give the same trees. If
+        there are none, the first derivation is used.
         """
         parses: list[Parse] = []
         for decisions, score in found:
@@ -368,9 +402,9 @@ class LeftCornerParser(ConstituentAnnotator):
 
     @one_blas_thread
     def log_probabilities(self, trees: Sequence[ConstTree]) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-        """Return the logarithm of the probability of each tree with its words, tags being those it has.
+        """Return the log-probability of each tree and its words, given its own tags.
 
-        It is minus infinity for trees with labels that were never seen.
+        It is minus infinity for trees with unknown labels.
         """
         self.check_is_fitted()
         check_trees(trees)
@@ -393,20 +427,20 @@ class LeftCornerParser(ConstituentAnnotator):
         Parameters
         ----------
         candidates : sequence of Parse or ConstTree
-            Trees over the same words, as `kbest` returns them; or one tree.
+            Trees over the same words, as `kbest` returns them; or a single tree.
         weights : {"output", "all"}
-            By which kernels are to take derivatives: those of the output layer, from a `DecisionList`, or all
-            of them, which are in a `GradientList` and were computed by PyTorch.
+            Weights that the kernels differentiate by: those of the output layer, which gives a
+            `DecisionList`, or all, which gives a `GradientList` and needs PyTorch.
         distributions : bool
-            Whether the probabilities of what was not chosen are there, too, which takes longer; all kernels
-            but `EfficientTopRerankingKernel` need them.
+            Also include the probabilities of other choices (slower); all kernels except
+            `EfficientTopRerankingKernel` need them.
         """
         self.check_is_fitted()
         check_choice("weights", weights, ("output", "all"))
         if isinstance(candidates, Parse | ConstTree):
             candidates = [candidates]
         if not candidates:
-            raise InputError("no candidates were given; expected at least one")
+            raise InputError("no candidates; expected at least one")
         trees = [each.tree if isinstance(each, Parse) else each for each in candidates]
         check_trees(trees)
         derivations = [derive(self.chains_.merge(tree)) for tree in trees]
@@ -419,7 +453,7 @@ class LeftCornerParser(ConstituentAnnotator):
         return trace_candidates(self._network, shared, distributions=distributions)
 
     def _differentiate(self, derivations: Sequence[Encoded]) -> GradientList:
-        """Return the derivatives of probabilities by all weights."""
+        """Return the derivatives of the probabilities by all weights."""
         if self._differentiated is None:
             self._differentiated = Trainer(Sizes.of(self.vocabulary_), self._settings())
             self._differentiated.set_weights(self.weights_)
@@ -431,6 +465,6 @@ class LeftCornerParser(ConstituentAnnotator):
 
 
 def _read_tree(tree: ConstTree) -> TaggedSentence:
-    """Return words and tags as derivations have them: words with siblings have no tag."""
+    """Return words and tags as in derivations: words with siblings have no tag."""
     derivation = derive(tree.without_traces() or tree)
     return TaggedSentence(derivation.words, derivation.tags)

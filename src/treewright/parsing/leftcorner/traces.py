@@ -1,8 +1,8 @@
-"""Candidates of a sentence as the choices of a network, for kernels that are derived from it.
+"""Candidates of a sentence as choices of a network, for kernels derived from the network.
 
-Each decision is one to three choices at the same history vector: the kind of decision, then a label, or a tag
-and a word. The tag and the word are dictated by the sentence. Outputs are numbered as in `Sizes.starts`.
-Candidates share the steps at which they have decided alike so far.
+Each decision consists of one to three choices at the same history vector: the kind of decision, then a label,
+or a tag and a word. The sentence determines the tag and the word. Outputs are numbered as in `Sizes.starts`.
+Candidates share the steps at which their decisions so far agree.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from treewright.parsing.leftcorner.network import Floats, Network, Sizes
 Numbers = npt.NDArray[np.int64]
 
 KIND_GROUP, LABEL_GROUP, TAG_GROUP, WORD_GROUP = range(4)
-"""Soft-max groups; words of tag t are of group `WORD_GROUP` plus t."""
+"""Softmax groups; the words of tag t form the group `WORD_GROUP` plus t."""
 
 
 def trace_candidates(
@@ -27,9 +27,9 @@ def trace_candidates(
 ) -> DecisionList:
     """Return the candidates of a sentence, given by their derivations, as choices of a network.
 
-    `EfficientTopRerankingKernel` does without `distributions`.
+    `EfficientTopRerankingKernel` does not need `distributions`.
     """
-    # Longer sums are more exact: so are then all probabilities, which must add up.
+    # Double precision keeps the sums of probabilities exact.
     hidden = network.run(decisions).astype(np.float64)
     rows, groups, outputs, n_choices = _choices(decisions, network.sizes)
     n_groups = int(groups.max()) + 1
@@ -51,7 +51,7 @@ def trace_candidates(
 
 
 def _choices(decisions: SharedDerivations, sizes: Sizes) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """Return the rows, groups and outputs of all choices, and how many each decision is."""
+    """Return the rows, groups and outputs of all choices, and the number of choices of each decision."""
     labels, tags, words = sizes.starts
     kinds = decisions.kinds
     n_choices = np.select([kinds == PROJECT, kinds == SHIFT], [2, 3], 1)
@@ -70,7 +70,7 @@ def _group_logs(
     legal: npt.NDArray[np.bool_],
     groups: Numbers,
 ) -> Iterator[tuple[Numbers, int, Floats]]:
-    """Yield the steps of each group, its first output, and the logarithms of the probabilities of all."""
+    """Yield the steps of each group, its first output, and the log-probabilities of its outputs."""
     labels, tags, words = network.sizes.starts
     for group in np.unique(groups).tolist():
         of_group = np.flatnonzero(groups == group)
@@ -87,7 +87,7 @@ def _group_logs(
 
 
 def _distributions(found: Iterable[tuple[Numbers, int, Floats]], shape: tuple[int, int]) -> csr_matrix:
-    """Return the probability of each output of each step, (n_steps, n_outputs)."""
+    """Return the probability of each output at each step, (n_steps, n_outputs)."""
     values, rows, columns = [], [], []
     for of_group, start, logs in found:
         allowed = np.nonzero(logs > -np.inf)
@@ -100,7 +100,7 @@ def _distributions(found: Iterable[tuple[Numbers, int, Floats]], shape: tuple[in
 def _chosen_logs(
     found: Iterable[tuple[Numbers, int, Floats]], steps: Numbers, outputs: Numbers
 ) -> npt.NDArray[np.float64]:
-    """Return the logarithm of the probability of each choice, a step and an output."""
+    """Return the log-probability of each choice, given as step and output."""
     logs_of = np.zeros(len(steps))
     rows = np.full(steps.max() + 1, NONE)
     for of_group, start, logs in found:

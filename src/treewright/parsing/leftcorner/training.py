@@ -1,9 +1,9 @@
 """Training of a Simple Synchrony Network with PyTorch; see `treewright.parsing.leftcorner.network`.
 
-Derivations of similar lengths are computed together, one decision of each at a time. Links reach back to any
-earlier decision, so that history vectors are kept in one table from which each time gathers rows. Its
-derivatives go the same way backwards by hand: at each time one product gives the derivatives of the vectors
-that were linked to, and those of the weights are one product over all times at the end.
+Derivations of similar lengths are computed together, one decision of each at a time. Links can reach back to
+any earlier decision, so history vectors are kept in one table, from which each time step gathers rows.
+Backpropagation is written by hand: each time step computes the derivatives of the linked vectors by one
+matrix product, and those of the weights are one product over all time steps at the end.
 """
 
 from collections.abc import Sequence
@@ -24,22 +24,22 @@ from treewright.scale import map_jobs, one_blas_thread
 
 Tensor = Any
 DECAYED = ("input", "links", "output")
-"""Weights that decay; tables and biases do not."""
+"""Weights with weight decay; embedding tables and biases have none."""
 LARGEST_GRADIENT = 5.0
 LOWEST_RATE = 0.01
-"""What is left of the learning rate in the end."""
+"""Final learning rate, as a share of the initial one."""
 AVERAGED_SHARE = 0.1
-"""Of all steps so far, the last of which make up most of the mean of weights."""
+"""Share of all steps so far that dominates the moving average of the weights."""
 N_SHARES = 2
-"""Parts of a batch that threads may compute side by side; their number changes results, if very little."""
+"""Number of parts of a batch that threads compute in parallel; it changes results in the last bits."""
 INPUTS = ("decisions", "symbols", "words", "tags", "input", "bias")
 OUTPUTS = ("output", "output_bias")
 SPREAD = 64
-"""Batches whose derivations are sorted by length together."""
+"""Number of batches whose derivations are sorted by length together."""
 
 
 class NetworkSettings(NamedTuple):
-    """How a network is trained; see `LeftCornerParser`."""
+    """Training settings of a network; see `LeftCornerParser`."""
 
     cell: str
     units: int
@@ -52,17 +52,18 @@ class NetworkSettings(NamedTuple):
     epochs: int
     random_state: int
     device: str
+    average: bool
 
 
 class Kept(NamedTuple):
-    """What the way back needs of the way forward.
+    """Values of the forward pass that the backward pass needs.
 
     Attributes
     ----------
     hidden, memory : tensors, (1 + n, units) and (1 + n, n_memory)
-        The first row is that of no decision.
+        History vectors and memories; the first row stands for no decision.
     gates : tensor, (n, width)
-        What came out of each unit or gate.
+        Outputs of units and gates.
     """
 
     hidden: Tensor
@@ -71,7 +72,7 @@ class Kept(NamedTuple):
 
 
 def draw_weights(sizes: Sizes, settings: NetworkSettings) -> dict[str, Floats]:
-    """Return random weights to begin with."""
+    """Return random initial weights."""
     generator = np.random.default_rng(settings.random_state)
     weights = {}
     for name, shape in sizes.shapes(settings.units, settings.embedding, settings.cell).items():
@@ -85,14 +86,16 @@ def draw_weights(sizes: Sizes, settings: NetworkSettings) -> dict[str, Floats]:
 
 
 class Trainer:
-    """Trains the weights of a network, an epoch at a time.
+    """Trains the weights of a network, epoch by epoch.
 
     Parameters
     ----------
     sizes : Sizes
+        Sizes of the vocabulary.
     settings : NetworkSettings
+        Training settings.
     n_jobs : int
-        Threads; results do not depend on them but for the last bits of weights.
+        Number of threads; it only changes the last bits of weights.
     """
 
     def __init__(self, sizes: Sizes, settings: NetworkSettings, *, n_jobs: int = 1) -> None:
@@ -128,10 +131,10 @@ class Trainer:
 
     @one_blas_thread
     def run_epoch(self, derivations: Sequence[Encoded], counted: Task | None = None) -> float:
-        """Go through all derivations once, and count them; return the mean loss of a decision.
+        """Run one epoch over all derivations; return the mean loss per decision.
 
-        The learning rate falls to zero over all epochs, and so does the decay of weights. Random numbers
-        depend on the seed and the epoch alone, so that training can go on from any of them.
+        The learning rate and the weight decay decrease over all epochs. Random numbers only depend on the
+        seed and the epoch, so that training can resume after any epoch.
         """
         generator = np.random.default_rng([self._settings.random_state, self.epoch])
         lengths = np.array([len(each.kinds) for each in derivations], dtype=np.int64)
@@ -152,7 +155,7 @@ class Trainer:
             group["weight_decay"] = self._settings.weight_decay * share if is_decaying else 0.0
 
     def _learn(self, derivations: Sequence[Encoded], seeds: Sequence[int]) -> float:
-        """Take one step; return the loss of all decisions of a batch."""
+        """Take one optimisation step; return the summed loss of a batch."""
         shares = [derivations[at::N_SHARES] for at in range(N_SHARES)]
         work = [
             (pack(share), random_state) for share, random_state in zip(shares, seeds, strict=True) if share
@@ -167,9 +170,9 @@ class Trainer:
         return sum(loss for loss, _ in found)
 
     def _average(self) -> None:
-        """Let the mean of the weights follow them."""
+        """Update the moving average of the weights, or copy the weights if they are not averaged."""
         self._n_steps += 1
-        share = min(1.0, 1 / (AVERAGED_SHARE * self._n_steps))
+        share = min(1.0, 1 / (AVERAGED_SHARE * self._n_steps)) if self._settings.average else 1.0
         with self._torch.no_grad():
             for name, weight in self._weights.items():
                 self._means[name].lerp_(weight, share)
@@ -177,13 +180,14 @@ class Trainer:
     def differentiate(
         self, packed: PackedDerivations, random_state: int | None = None
     ) -> tuple[float, dict[str, Tensor]]:
-        """Return the loss of all decisions and its derivatives by all weights.
+        """Return the summed loss of all decisions and its derivatives by all weights.
 
         Parameters
         ----------
         packed : PackedDerivations
+            The derivations.
         random_state : int, optional
-            Decides what is dropped out; nothing is without it.
+            Seed of the dropout; without it there is no dropout.
         """
         torch, weights = self._torch, self._weights
         noise = (
@@ -204,7 +208,7 @@ class Trainer:
         return float(loss.detach()), dict(slopes)
 
     def _draw_mask(self, shape: tuple[int, ...], noise: Any | None) -> Tensor:  # noqa: ANN401
-        """Return random factors that leave out some values and keep the mean."""
+        """Return a dropout mask that preserves the mean."""
         torch, dropout = self._torch, self._settings.dropout
         if noise is None or not dropout:
             return torch.ones(shape, device=self._device)
@@ -212,7 +216,7 @@ class Trainer:
         return (drawn >= dropout).to(torch.float32) / (1 - dropout)
 
     def _embed(self, packed: PackedDerivations, noise: Any | None) -> Tensor:  # noqa: ANN401
-        """Return what the inputs give to all units, (n, width)."""
+        """Return the contributions of the inputs to all units, (n, width)."""
         torch, weights = self._torch, self._weights
         inputs = torch.tensor(packed.inputs.T.copy(), device=self._device)
         look_up = torch.nn.functional.embedding
@@ -225,7 +229,7 @@ class Trainer:
         return torch.addmm(weights["bias"], joined, weights["input"])
 
     def _forward(self, embedded: Tensor, links: Tensor, starts: Sequence[int], mask: Tensor) -> Kept:
-        """Compute all history vectors of what inputs give."""
+        """Compute all history vectors from the contributions of inputs."""
         torch, units = self._torch, self._settings.units
         n_memory = units if self._settings.cell == "gated" else 0
         hidden = embedded.new_zeros(len(embedded) + 1, units)
@@ -248,7 +252,7 @@ class Trainer:
         return Kept(hidden, memory, gates)
 
     def _mix(self, gates: Tensor, old: Tensor) -> Tensor:
-        """Turn what comes into gates into what comes out of them; return the new memories."""
+        """Apply the gate activations in place; return the new memories."""
         units = self._settings.units
         sources = gates[:, : -2 * units].view(len(gates), N_SOURCES, units)
         shares = sources.softmax(dim=1)
@@ -260,7 +264,7 @@ class Trainer:
     def _backward(
         self, slopes: Tensor, kept: Kept, links: Tensor, starts: Sequence[int], mask: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return the derivatives of what inputs gave and of the weights of links."""
+        """Return the derivatives by the contributions of inputs and by the weights of links."""
         torch, units = self._torch, self._settings.units
         transposed = self._weights["links"].detach().t().contiguous()
         of_hidden = torch.cat([slopes.new_zeros(1, units), slopes])
@@ -281,7 +285,7 @@ class Trainer:
     def _turn(
         self, slopes: Tensor, kept: Kept, rows: Tensor, of_memory: Tensor, begin: int, end: int
     ) -> Tensor:
-        """Return the derivatives of what came into units; note those of memories that were linked to."""
+        """Return the derivatives by the inputs of units; accumulate those of linked memories."""
         torch, units = self._torch, self._settings.units
         gates = kept.gates[begin:end]
         if self._settings.cell == "sigmoid":
@@ -296,12 +300,12 @@ class Trainer:
         passed = own[:, None] * shares
         of_memory.index_add_(0, rows, passed[:, 1:].reshape(-1, units))
         of_new = passed[:, 0] * (1 - new * new)
-        # The derivative of a soft-max: by how much each source differs from their mean.
+        # The derivative of a softmax: the difference of each source from their mean.
         of_shares = passed * (torch.cat([new[:, None], old], dim=1) - memory[:, None])
         return torch.cat([of_shares.flatten(1), slopes * memory * shown * (1 - shown), of_new], dim=1)
 
     def _loss(self, packed: PackedDerivations, hidden: Tensor) -> Tensor:
-        """Return minus the logarithm of the probability of all decisions."""
+        """Return the negative log-probability of all decisions."""
         torch = self._torch
         matrices = self._weights["output"].split(self._groups)
         biases = self._weights["output_bias"].split(self._groups)
@@ -329,15 +333,15 @@ class Trainer:
 
     @one_blas_thread
     def gradient(self, derivation: Encoded) -> tuple[float, Floats]:
-        """Return the logarithm of the probability of a derivation and its derivatives by all weights.
+        """Return the log-probability of a derivation and its derivatives by all weights.
 
-        The weights are in the order of their names.
+        Weights are in the order of their names.
         """
         loss, slopes = self.differentiate(pack([derivation]))
         return -loss, np.concatenate([-slopes[name].cpu().numpy().ravel() for name in sorted(slopes)])
 
     def set_weights(self, weights: dict[str, Floats]) -> None:
-        """Go on from other weights."""
+        """Set the weights to continue from."""
         for own in (self._weights, self._means):
             self._copy(own, weights)
 
@@ -347,11 +351,11 @@ class Trainer:
                 weight.copy_(self._torch.from_numpy(weights[name]))
 
     def weights(self) -> dict[str, Floats]:
-        """Return the mean of the weights of the last steps, which is better than the last ones."""
+        """Return the moving average of the weights or, without `average`, the last weights."""
         return {name: each.cpu().numpy().copy() for name, each in self._means.items()}
 
     def get_state(self) -> State:
-        """Return all that training needs to go on."""
+        """Return the complete state of training."""
         arrays = {name: each.detach().cpu().numpy().copy() for name, each in self._weights.items()}
         for name, weight in self._weights.items():
             for key, value in self._optimizer.state.get(weight, {}).items():
@@ -360,7 +364,7 @@ class Trainer:
         return State("Trainer", values, arrays, {"means": State("means", {}, self.weights())})
 
     def set_state(self, state: State) -> None:
-        """Go on from what `get_state` has returned."""
+        """Restore the state from `get_state`."""
         torch = self._torch
         self.epoch, self._n_steps = state.values["epoch"], state.values["n_steps"]
         self._copy(self._weights, state.arrays)

@@ -1,1 +1,1 @@
-"""Networks that read sentences: their inputs, training with PyTorch, and inference without it."""
+"""Neural sentence encoders: inputs, training with PyTorch, and inference without it."""

@@ -1,4 +1,4 @@
-"""Sentences of similar length together, in random order."""
+"""Random batches of sentences of similar length."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,11 @@ def make_batches(
     Parameters
     ----------
     sizes : array of int, (n_sentences,)
-        Words, or whatever is counted.
+        Sizes of the sentences, for example in words.
     batch_size : int
+        Target size of a batch.
     rng : Generator
+        Random number generator.
     spread : int
         Number of batches whose sentences are sorted by length together.
     """

@@ -1,11 +1,11 @@
-"""Where networks are trained: on a CPU or a GPU."""
+"""Devices for training: CPU or GPU."""
 
 from treewright._optional import require
 from treewright.errors import InputError
 
 
 def find_device(name: str) -> str:
-    """Return the device that a name stands for: ``"auto"`` is a GPU where there is one."""
+    """Return the PyTorch device of a name; ``"auto"`` is a GPU if there is one."""
     torch = require("torch", "neural")
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
@@ -13,5 +13,5 @@ def find_device(name: str) -> str:
         torch.zeros(1, device=name)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"device is {name!r}; expected one that PyTorch can use ({reason})") from error
+        raise InputError(f"device is {name!r}; expected a device that PyTorch can use ({reason})") from error
     return name

@@ -1,9 +1,9 @@
-"""A pretrained encoder of the user's own: a local Hugging Face model that reads sentences as subwords.
+"""Pretrained encoders: local Hugging Face models that encode sentences as subwords.
 
-The state of a word is the mean over its subwords of the mean of the last layers, brought to mean 0 and
-variance 1. A sentence of more subwords than the encoder takes is read in windows that overlap; the state of a
-word comes from the window in which it has most context. Needs PyTorch and transformers, which are imported at
-first use. Nothing is ever downloaded, and no code of a model's own is run.
+The state of a word is the mean, over its subwords, of the mean of the last layers, normalised to mean 0 and
+variance 1. A sentence with more subwords than the encoder accepts is encoded in overlapping windows; the
+state of a word comes from the window in which it has most context. Needs PyTorch and transformers, which are
+imported on first use. Nothing is ever downloaded, and code that comes with a model is never run.
 """
 
 import errno
@@ -23,7 +23,7 @@ from treewright.errors import FormatError, InputError, quote
 from treewright.model import Array, Model, State, Value, expect, saved
 from treewright.parsing.neural.pretrained import TUNED_PREFIX
 
-if TYPE_CHECKING:  # imported at first use
+if TYPE_CHECKING:  # imported on first use
     from torch import Tensor, nn
 
 Floats = npt.NDArray[np.float32]
@@ -32,22 +32,22 @@ EXTRA = "encoder"
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 """Files of an encoder's folder."""
 N_LAYERS = 4
-"""Last layers whose mean is taken."""
+"""Number of last layers to average."""
 MAX_WINDOW, N_SPARE = 256, 2
-"""Subwords that are read at once; positions that some models keep for themselves."""
+"""Maximum number of subwords per window, and number of positions that some models reserve."""
 SENTENCES_AT_A_TIME = 64
 MOST_CACHED_BYTES = 4 << 30
-"""Of states that are remembered in training, in half precision."""
+"""Size of the cache of states during training, in half precision."""
 MOST_CACHED_WORDS = 1 << 18
-"""Words whose subwords are remembered."""
+"""Maximum number of cached words."""
 KINDS = (
     *("albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "ernie", "eurobert"),
     *("gpt2", "megatron-bert", "modernbert", "mpnet", "nomic_bert", "roberta", "roberta-prelayernorm"),
     *("roformer", "xlm-roberta", "xlm-roberta-xl"),
 )
-"""Models that read text and nothing else; some others fetch parts of them when they are made."""
+"""Supported model types: text-only models that need no further downloads."""
 NEVER_KEPT = ("auto_map", "quantization_config", "attn_implementation", "dtype", "torch_dtype")
-"""Entries of a configuration that name code or packages, or a precision."""
+"""Entries of a configuration that refer to code, packages or a precision."""
 
 
 class SubwordWindows(NamedTuple):
@@ -58,13 +58,13 @@ class SubwordWindows(NamedTuple):
     ids : array, (n_windows, longest)
         Subwords.
     is_piece : array, (n_windows, longest)
-        Whether there is one.
+        Attention mask: whether there is a subword.
     pieces : array, (n,)
-        Places in `ids`, row by row, of the subwords whose states are used.
+        Flat positions in `ids` of the subwords whose states are used.
     words : array, (n,)
-        The words that they are part of, as places in a rectangle of sentences with a root before each.
+        Flat positions of their words in a padded array of sentences, each with a root in front.
     shape : tuple of int
-        Of that rectangle.
+        Shape of that padded array.
     """
 
     ids: Ids
@@ -78,7 +78,7 @@ class _Tensors:
     """Arrays by name; in half precision in a compact file."""
 
     def put(self, state: State, name: str, value: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Add the arrays."""
+        """Add the arrays to a saved state."""
         arrays = {
             key: array.astype(np.float16) if state.compact and array.dtype.kind == "f" else array
             for key, array in value.items()
@@ -86,9 +86,9 @@ class _Tensors:
         state.parts[name] = State("Tensors", arrays=arrays)
 
     def take(self, state: State, name: str) -> dict[str, npt.NDArray[Any]]:
-        """Remove and return the arrays."""
+        """Remove and return the arrays from a saved state."""
         part = state.parts.pop(name)
-        expect(not part.values and not part.parts and bool(part.arrays), f"arrays alone in {name}")
+        expect(not part.values and not part.parts and bool(part.arrays), f"only arrays in {name}")
         found = {key: Array("fiub", None).take(part, key) for key in list(part.arrays)}
         return {
             key: array.astype(np.float32) if array.dtype.kind == "f" else array
@@ -97,18 +97,18 @@ class _Tensors:
 
 
 class PretrainedEncoder(Model):
-    """An encoder, as its folder holds it: what it is made of, its subwords and its weights.
+    """A pretrained encoder: configuration, tokenizer and weights.
 
     Parameters
     ----------
     config : dict
-        The configuration that transformers makes a model of.
+        The configuration of the transformers model.
     tokenizer : str
         The tokenizer, as JSON.
     weights : dict of str to array
-        By the names that transformers gives them.
+        Weights by their names in transformers.
     size : int
-        Numbers in the state of a word.
+        Size of the state of a word.
     """
 
     fields = saved(
@@ -133,9 +133,9 @@ class PretrainedEncoder(Model):
         Raises
         ------
         FormatError
-            For files that are not such an encoder.
+            If the files are not a valid encoder.
         FileNotFoundError
-            For a folder or a file that is not there.
+            If the folder or a file is missing.
         MissingDependencyError
             If transformers or PyTorch is not installed.
         """
@@ -156,14 +156,14 @@ class PretrainedEncoder(Model):
                 )
             except InputError as error:
                 raise _of_file(path / CONFIG, error) from error
-            except Exception as error:  # whatever transformers does not understand
+            except Exception as error:  # errors of transformers have no common base class
                 expected = "the weights of an encoder"
                 raise FormatError(os.fspath(path / WEIGHTS), 1, _in_one_line(error), expected) from error
         _leave_out_pooler(module)
         missing = sorted(name for name in notes["missing_keys"] if name in module.state_dict())
         if missing:
-            found = f"no weights {quote(missing[0])}"
-            raise FormatError(os.fspath(path / WEIGHTS), 1, found, f"those that {CONFIG} asks for")
+            found = f"weights {quote(missing[0])} are missing"
+            raise FormatError(os.fspath(path / WEIGHTS), 1, found, f"all weights of {CONFIG}")
         encoder = cls(config, tokenizer, to_numpy(module.float()), int(module.config.hidden_size))
         try:
             encoder.split([["a"]])
@@ -177,16 +177,16 @@ class PretrainedEncoder(Model):
 
     @property
     def is_tuning(self) -> bool:
-        """Whether the network that is being trained runs the encoder itself, to change it."""
+        """Whether the network in training runs the encoder itself, to fine-tune it."""
         return self._is_tuning
 
     def check_fitted_state(self) -> None:
-        """Check what a file says without running any of it."""
-        expect(isinstance(self.config.get("model_type"), str), "the type of a model")
-        expect(self.config == _clean(self.config), "a configuration that names no code")
+        """Validate the configuration without running any of it."""
+        expect(isinstance(self.config.get("model_type"), str), "a model type")
+        expect(self.config == _clean(self.config), "a configuration without references to code")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what belongs to PyTorch and is made again where it is used."""
+        """Leave out PyTorch objects, which are rebuilt on use."""
         return vars(self) | {"_splitter": None, "_module": None, "_known": None, "_device": "cpu"}
 
     def read_sentences(self, sentences: Sequence[Sequence[str]]) -> Floats:
@@ -205,7 +205,7 @@ class PretrainedEncoder(Model):
             places = missing[start : start + SENTENCES_AT_A_TIME]
             found = self._run(self.split([sentences[at] for at in places]))
             if self._known is not None:
-                found = found.astype(np.float16)  # the first epoch sees what the others remember
+                found = found.astype(np.float16)  # so that the first epoch equals those that use the cache
                 for at, one in zip(places, found, strict=True):
                     if self._n_bytes < MOST_CACHED_BYTES:
                         known = self._known[tuple(sentences[at])] = one[1 : len(sentences[at]) + 1].copy()
@@ -244,38 +244,39 @@ class PretrainedEncoder(Model):
         )
 
     def make_module(self) -> "nn.Module":
-        """Return the encoder as a module of PyTorch, with these weights."""
+        """Return the encoder as a PyTorch module with these weights."""
         transformers, torch = _packages()
         with _quiet(transformers):
             try:
                 config = _make_config(transformers, self.config)
                 options = {"trust_remote_code": False, "attn_implementation": "eager"}
-                with torch.device("meta"):  # sizes are compared before any memory is taken
+                with torch.device("meta"):  # compare sizes before allocating memory
                     plan = _leave_out_pooler(transformers.AutoModel.from_config(config, **options))
                 planned = {name: tuple(each.shape) for name, each in plan.state_dict().items()}
                 given = {name: array.shape for name, array in self.weights.items()}
-                expect(planned == given, "the weights that the configuration asks for")
-                expect(config.hidden_size == self.size, "states of the size that is saved")
-                with torch.random.fork_rng(devices=[]):  # weights are drawn at random before they are set
+                expect(planned == given, "the weights of the configuration")
+                expect(config.hidden_size == self.size, "states of the saved size")
+                with torch.random.fork_rng(devices=[]):  # initial weights are random, then replaced
                     module: nn.Module = transformers.AutoModel.from_config(config, **options)
                 _leave_out_pooler(module).float()
                 weights = {name: torch.from_numpy(np.array(array)) for name, array in self.weights.items()}
                 module.load_state_dict(weights)
             except InputError:
                 raise
-            except Exception as error:  # whatever transformers does not understand
-                raise InputError(f"an encoder that cannot be made ({_in_one_line(error)})") from error
+            except Exception as error:  # errors of transformers have no common base class
+                found = f"the encoder cannot be built ({_in_one_line(error)})"
+                raise InputError(f"{found}; expected a model saved by save_pretrained") from error
         return module.eval()
 
     def place(self, device: str) -> None:
-        """Work on a device of PyTorch from now on; it is the CPU at first."""
+        """Move to a PyTorch device; the default is the CPU."""
         self._device = device
         if self._module is not None:
             self._module.to(device)
 
     @contextmanager
     def training(self, device: str, *, tune: bool) -> Iterator[None]:
-        """Work on a device and remember all states; or, to be tuned, leave the work to the network."""
+        """Use a device and cache all states; or, for fine-tuning, let the network run the encoder."""
         before = self._device
         self.place(device)
         self._is_tuning, self._known, self._n_bytes = tune, None if tune else {}, 0
@@ -286,7 +287,7 @@ class PretrainedEncoder(Model):
             self.place(before)
 
     def take_tuned(self, weights: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-        """Take over what a network has tuned; return its other weights."""
+        """Take over the fine-tuned weights of a network; return its other weights."""
         self.weights = {name: np.asarray(weights[TUNED_PREFIX + name]) for name in self.weights}
         self._module = None
         return {name: array for name, array in weights.items() if not name.startswith(TUNED_PREFIX)}
@@ -306,35 +307,36 @@ class PretrainedEncoder(Model):
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:
-    """Return the folder of an encoder, or say what it lacks."""
+    """Return the folder of an encoder; raise an error if a file is missing."""
     path = Path(folder)
     for name in (CONFIG, WEIGHTS, TOKENIZER):
         if not (path / name).is_file():
-            what = f"there is no {name}" if path.is_dir() else "there is no such folder"
+            what = f"{name} is missing" if path.is_dir() else "the folder does not exist"
             expected = f"a folder with {CONFIG}, {WEIGHTS} and {TOKENIZER}, as save_pretrained writes it"
             raise FileNotFoundError(errno.ENOENT, f"{what}; expected {expected}", os.fspath(folder))
     return path
 
 
 class _Splitter:
-    """Splits words into subwords, each word for itself.
+    """Splits words into subwords, each word separately.
 
     Attributes
     ----------
     before, after : list of int
-        Subwords that stand around each window.
+        Special subwords at the start and end of each window.
     padding : int
+        The padding subword.
     room : int
-        Subwords of words in a window.
+        Number of subwords of words in a window.
     """
 
     def __init__(self, text: str, config: Any) -> None:  # noqa: ANN401
         tokenizers = require("tokenizers", EXTRA)
         try:
             self._tokenizer = tokenizers.Tokenizer.from_str(text)
-        except Exception as error:  # the package raises nothing more special
-            found = f"a tokenizer that cannot be read ({_in_one_line(error)})"
-            raise InputError(f"{found}; expected one of the package tokenizers") from error
+        except Exception as error:  # the package has no error classes of its own
+            found = f"the tokenizer cannot be read ({_in_one_line(error)})"
+            raise InputError(f"{found}; expected a file of the package tokenizers") from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._cache: dict[str, list[int]] = {}
@@ -347,27 +349,29 @@ class _Splitter:
         n_positions = int(getattr(config, "max_position_embeddings", None) or MAX_WINDOW)
         self.room = min(MAX_WINDOW, n_positions - N_SPARE) - len(self.before) - len(self.after)
         if self.room < 1:
-            raise InputError(f"an encoder of {n_positions} positions; expected room for a word")
+            raise InputError(
+                f"the encoder has {n_positions} positions; expected enough for at least one word"
+            )
         n_ids = self._tokenizer.get_vocab_size()
         if n_ids > config.vocab_size:
-            found = f"a tokenizer of {n_ids:,} subwords for an encoder of {config.vocab_size:,}"
-            raise InputError(f"{found}; expected no more of them")
+            found = f"the tokenizer has {n_ids:,} subwords, the encoder {config.vocab_size:,}"
+            raise InputError(f"{found}; expected at most as many in the tokenizer")
 
     def split(self, words: Sequence[str]) -> list[list[int]]:
-        """Return the subwords of each word; padding where a tokenizer leaves nothing of one."""
+        """Return the subwords of each word; padding if a word has none."""
         if len(self._cache) > MOST_CACHED_WORDS:
             self._cache.clear()
         return [self._cache.get(word) or self._split_word(word) for word in words]
 
     def _split_word(self, word: str) -> list[int]:
-        """Return the subwords of a word that is not in the cache, and put them there."""
+        """Return the subwords of a word and cache them."""
         encoded = self._tokenizer.encode([word], is_pretokenized=True, add_special_tokens=False)
         found = self._cache[word] = encoded.ids or [self.padding]
         return found
 
 
 def word_states(module: "nn.Module", pieces: SubwordWindows) -> "Tensor":
-    """Return the states of words by a module of PyTorch, (sentences, longest, size); 0 for a root."""
+    """Return the states of words from a PyTorch module, (sentences, longest, size); 0 for a root."""
     import torch
     from torch.nn.functional import layer_norm
 
@@ -398,9 +402,9 @@ def to_numpy(module: "nn.Module") -> dict[str, npt.NDArray[Any]]:
 
 
 def _windows(sizes: Sequence[int], room: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield windows of words that fit into a room, and the words that each one is asked for.
+    """Yield overlapping windows of words, and the words whose states each one provides.
 
-    Windows overlap by about half; a word is asked for where the nearer end of the window is farthest.
+    Windows overlap by about half; a word is taken from the window in which it is farthest from both ends.
     """
     ends = np.cumsum([0, *(min(size, room) for size in sizes)])
     first, start = 0, 0
@@ -437,7 +441,7 @@ def _quiet(transformers: Any) -> Iterator[None]:  # noqa: ANN401
 
 
 def _make_config(transformers: Any, config: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    """Return a configuration of transformers."""
+    """Return a transformers configuration."""
     kind = config.get("model_type")
     known = [each for each in KINDS if each in transformers.CONFIG_MAPPING]
     if kind not in known:
@@ -447,7 +451,7 @@ def _make_config(transformers: Any, config: Mapping[str, Any]) -> Any:  # noqa: 
 
 
 def _leave_out_pooler(module: Any) -> Any:  # noqa: ANN401
-    """Remove what makes one state of a whole sentence, which nothing here uses or would train."""
+    """Remove the pooling layer, which is not used."""
     if getattr(module, "pooler", None) is not None:
         module.pooler = None
     return module
@@ -460,12 +464,12 @@ def _read_json(path: Path) -> dict[str, Any]:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
         raise FormatError(os.fspath(path), line, _in_one_line(error), "JSON in UTF-8") from error
     if not isinstance(found, dict):
-        raise FormatError(os.fspath(path), 1, quote(str(found)), "an object of JSON")
+        raise FormatError(os.fspath(path), 1, quote(str(found)), "a JSON object")
     return found
 
 
 def _clean(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration, and those inside it, without what names code or packages."""
+    """Return a configuration, with nested ones, without references to code or packages."""
     return {
         key: _clean(value) if isinstance(value, dict) else value
         for key, value in config.items()
@@ -474,7 +478,7 @@ def _clean(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _spaced(part: Any) -> Any:  # noqa: ANN401
-    """Return a tokenizer that takes every word as one with a space before it, as words in a text have."""
+    """Return a tokenizer that treats every word as if a space preceded it."""
     if isinstance(part, list):
         return [_spaced(each) for each in part]
     if not isinstance(part, dict):
@@ -488,7 +492,7 @@ def _spaced(part: Any) -> Any:  # noqa: ANN401
 
 
 def _of_file(path: Path, error: InputError) -> FormatError:
-    """Return an error about a value as one about the file that has it."""
+    """Turn an error about a value into an error about its file."""
     found, _, expected = str(error).partition("; expected ")
     return FormatError(os.fspath(path), 1, found, expected)
 

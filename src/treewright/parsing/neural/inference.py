@@ -1,9 +1,9 @@
-"""A trained network, run without PyTorch: sentences in, scores of arcs and relations out.
+"""Inference without PyTorch: scores of arcs and relations from a trained network.
 
-Sentences of similar length are read together, so that nearly all of the work is products of large matrices.
-Cells, the root and the words of the sentences of a batch, stand in the order in which LSTMs read them: first
-the root of each sentence, then its first word, and so on, longer sentences first. Sentences that are over
-are then simply left out at the end, and nothing is padded.
+Sentences of similar length are processed together, so that nearly all work is products of large matrices. The
+cells of a batch (roots and words) are stored in the order in which LSTMs read them: first the root of each
+sentence, then its first word, and so on, longer sentences first. Finished sentences drop out at the end, so
+no padding is needed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,32 +21,32 @@ from treewright.scale import one_blas_thread
 
 Floats = npt.NDArray[np.float32]
 Weights = Mapping[str, Floats]
-"""Weights of a network by the names that `treewright.parsing.neural.network` gives them."""
+"""Weights of a network by their names in `treewright.parsing.neural.network`."""
 SENTENCES_AT_A_TIME, CELLS_AT_A_TIME = 256, 4096
-"""Limits of a batch; a sentence with more cells is one by itself."""
+"""Limits of a batch; a sentence with more cells is a batch of its own."""
 MOST_FORMS = 1 << 15
-"""Forms whose vectors are remembered."""
+"""Maximum number of cached form vectors."""
 HALF = np.float32(0.5)
 NO_WEIGHTS = np.empty(0, dtype=np.float32)
 SMALL_PRODUCT, SMALL_DEPTH, SMALL_WIDTH = 1_000_000, 384, 16
-"""OpenBLAS has other code for products of up to a million multiplications. Found by trial: it rounds as that
-for larger products does if a matrix has at most so many rows, and a multiple of so many columns. A single
-vector is always multiplied in another way."""
+"""OpenBLAS uses different code for products of up to a million multiplications. By experiment, it rounds
+like the code for larger products if a matrix has at most this many rows and a multiple of this many columns.
+Products with a single vector always differ."""
 ROWS_AT_A_TIME = 256
-"""Rows of a product whose results stay in the cache of a core."""
+"""Number of rows of a product whose results stay in the cache of a core."""
 
 
 class ReadSentence(NamedTuple):
-    """What a network finds in a sentence; row 0 is the root.
+    """The result of a network for a sentence; row 0 is the root.
 
     Attributes
     ----------
     arcs : array, (n + 1, n + 1)
         Scores of arcs, heads in rows.
     label_heads, label_modifiers : array, (n + 1, size)
-        What relations are scored by.
+        Vectors that score relations.
     parts : dict of str to array, (n + 2, size)
-        What parts of second order are scored by, by the kind and the role of words; the last row is no word.
+        Vectors that score second-order parts, by kind and role of words; the last row stands for no word.
     """
 
     arcs: Floats
@@ -56,18 +56,19 @@ class ReadSentence(NamedTuple):
 
 
 class EncoderRunner:
-    """Runs the part of a trained network that reads sentences; threads may share it.
+    """Runs the sentence encoder of a trained network; it is thread-safe.
 
-    Results do not depend on the number of threads, nor on what was read before. With the code of OpenBLAS for
-    AVX-512 (SkylakeX) they do not depend on the sentences that are read together either. With its code for
-    AVX2, and maybe with other libraries, the last bits of a row of a product depend on its position, and so
-    on those sentences.
+    Results do not depend on the number of threads or on earlier sentences. With the OpenBLAS code for AVX-512
+    (SkylakeX), they do not depend on the other sentences of a batch either. With its code for AVX2, and
+    perhaps with other libraries, the last bits of a row of a product depend on its position, and so on the
+    other sentences.
 
     Parameters
     ----------
     weights : mapping of str to array
-        As of `network.to_arrays`.
+        Weights from `network.to_arrays`.
     inputs : WordInputs
+        Encodes words.
     """
 
     def __init__(self, weights: Weights, inputs: WordInputs) -> None:
@@ -89,14 +90,14 @@ class EncoderRunner:
         ]
 
     def encode(self, trees: Sequence[DepTree]) -> Iterator[tuple[list[int], Floats]]:
-        """Yield the states of the roots and words of some sentences at a time, one sentence after another.
+        """Yield the states of roots and words, batch by batch, one sentence after another.
 
         Yields
         ------
         numbers : list of int
-            Of the sentences.
+            Numbers of the sentences.
         states : array, (n_cells, 2 * units)
-            Twice what they are in PyTorch.
+            States, scaled by 2 relative to PyTorch.
         """
         order = np.argsort([-len(tree) for tree in trees], kind="stable").tolist()
         with one_blas_thread:
@@ -104,7 +105,7 @@ class EncoderRunner:
                 yield numbers, self._encode_batch([trees[number] for number in numbers])
 
     def _encode_batch(self, trees: Sequence[DepTree]) -> Floats:
-        """Return the states of sentences of which none is longer than the one before it."""
+        """Return the states of sentences sorted by descending length."""
         lengths = np.array([len(tree) + 1 for tree in trees])
         cells = _arrange(lengths)
         words = self._inputs.distinct(trees)
@@ -115,7 +116,7 @@ class EncoderRunner:
         return found
 
     def _look_up(self, words: DistinctWords) -> Floats:
-        """Return the vectors of words, whatever sentence they stand in."""
+        """Return the context-independent vectors of words."""
         parts = [self._forms.read(words.forms)]
         for name, table in self._embeddings.items():
             parts.append(table[words.feats].sum(axis=1) if name == "feats" else table[words.columns[name]])
@@ -124,7 +125,7 @@ class EncoderRunner:
         return np.concatenate(parts, axis=1)
 
     def _read_context(self, trees: Sequence[DepTree], cells: "_Cells") -> Floats | None:
-        """Return what a pretrained encoder says of each cell, or None without one."""
+        """Return the states of a pretrained encoder for each cell, or None without one."""
         if "encoder" not in self._pretrained or self._inputs.encoder is None:
             return None
         rows = self._inputs.encoder.read_sentences([tree.words for tree in trees])
@@ -136,14 +137,14 @@ class EncoderRunner:
     def _run_layers(
         self, vectors: Floats, places: Ids, context: Floats | None, spans: Sequence[tuple[int, int]]
     ) -> Floats:
-        """Return the states of the last layer; cell i is the word of row `places[i]` of `vectors`."""
+        """Return the states of the last layer; cell i is the word in row `places[i]` of `vectors`."""
         states = vectors
         for number, ways in enumerate(self._layers):
             found = np.empty((len(places), sum(lstm.units for lstm in ways)), dtype=np.float32)
             for lstm, columns in zip(ways, np.split(found, len(ways), axis=1), strict=True):
                 if number:
                     gates = _multiply(states, lstm.into, lstm.bias)
-                else:  # the same word is multiplied once, wherever it stands
+                else:  # each distinct word is multiplied once
                     width = vectors.shape[1]
                     gates = _multiply(vectors, lstm.into[:width], lstm.bias)[places]
                     if context is not None:
@@ -159,14 +160,15 @@ class NetworkRunner(EncoderRunner):
     Parameters
     ----------
     weights : mapping of str to array
-        As of `network.to_arrays`.
+        Weights from `network.to_arrays`.
     inputs : WordInputs
+        Encodes words.
     """
 
     def __init__(self, weights: Weights, inputs: WordInputs) -> None:
         super().__init__(weights, inputs)
         names = ("arc_head", "arc_modifier", "label_head", "label_modifier")
-        # The states of LSTMs are twice what they are in PyTorch.
+        # LSTM states are scaled by 2 relative to PyTorch.
         self._top = _prepare(np.vstack([weights[f"{name}.0.weight"] for name in names]).T * HALF)
         self._top_bias = np.concatenate([weights[f"{name}.0.bias"] for name in names])
         self._arc_size, self._label_size = (len(weights[f"{name}.0.bias"]) for name in names[1:3])
@@ -184,7 +186,7 @@ class NetworkRunner(EncoderRunner):
         self._part_weights = {kind: weights.get(f"{kind}_weights", NO_WEIGHTS) for kind in PART_ROLES}
 
     def read(self, trees: Sequence[DepTree]) -> list[ReadSentence]:
-        """Return what the network finds in each sentence."""
+        """Return the result of the network for each sentence."""
         found: dict[int, ReadSentence] = {}
         for numbers, states in self.encode(trees):
             lengths = [len(trees[number]) + 1 for number in numbers]
@@ -192,12 +194,12 @@ class NetworkRunner(EncoderRunner):
         return [found[number] for number in range(len(trees))]
 
     def arc_vectors(self, trees: Sequence[DepTree]) -> list[tuple[Floats, Floats]]:
-        """Return what arcs of each sentence are scored by: vectors of words as modifiers and as heads.
+        """Return the vectors that score arcs in each sentence: of words as modifiers and as heads.
 
         Returns
         -------
         list of (array, array)
-            The root is the first row of each, (n + 1, size).
+            Arrays (n + 1, size); the first row is the root.
         """
         found: dict[int, tuple[Floats, Floats]] = {}
         size = self._arc_size
@@ -216,12 +218,14 @@ class NetworkRunner(EncoderRunner):
         Parameters
         ----------
         sentences : sequence of ReadSentence
+            Results of the network.
         heads : sequence of array, (n,)
-            1-based, 0 for roots.
+            Heads from 1; 0 is the root.
 
         Returns
         -------
         list of array, (n, n_labels)
+            Scores of relations.
         """
         sizes = [len(each) for each in heads]
         below = np.ones((sum(sizes), self._label_size + 1), dtype=np.float32)
@@ -241,11 +245,11 @@ class NetworkRunner(EncoderRunner):
         return np.split(scores, np.cumsum(sizes)[:-1]) if sizes else []
 
     def _score(self, states: Floats, lengths: Sequence[int]) -> Iterator[ReadSentence]:
-        """Yield what is found in each sentence of a batch."""
+        """Yield the result for each sentence of a batch."""
         top = _rectify(_multiply(states, self._top, self._top_bias))
         arc, label = self._arc_size, self._label_size
         modifiers = _multiply(top[:, arc : 2 * arc], self._arc_matrix, self._arc_bias)
-        for_labels = top[:, 2 * arc :].copy()  # a caller may keep it, but need not keep the rest
+        for_labels = top[:, 2 * arc :].copy()  # so that a caller who keeps it does not keep the rest
         roles = {name: _rectify(_multiply(states, *layer)) for name, layer in self._parts.items()}
         start = 0
         for length in lengths:
@@ -256,7 +260,7 @@ class NetworkRunner(EncoderRunner):
             yield ReadSentence(arcs, for_labels[mine, :label], for_labels[mine, label:], parts)
 
     def part_scores(self, kind: str, sentence: ReadSentence, words: Ids) -> Floats:
-        """Return the scores of parts of second order, whose words are rows of `words`, -1 for none."""
+        """Return the scores of second-order parts; `words` has their words in rows, -1 for none."""
         product = self._part_weights[kind]
         for column, role in enumerate(PART_ROLES[kind]):
             product = product * sentence.parts[f"{kind}_{role}"][words[:, column]]
@@ -265,14 +269,14 @@ class NetworkRunner(EncoderRunner):
 
 
 class _Cells(NamedTuple):
-    """Where the cells of sentences stand when they are read side by side.
+    """The layout of the cells of a batch.
 
     Attributes
     ----------
     spans : list of tuple of int
-        The first cell and the number of cells of each step.
+        First cell and number of cells of each time step.
     numbers : array, (n_cells,)
-        Of the cells of the first sentence, then those of the second...
+        Cell numbers, sentence by sentence.
     """
 
     spans: list[tuple[int, int]]
@@ -280,7 +284,7 @@ class _Cells(NamedTuple):
 
 
 def _arrange(lengths: npt.NDArray[np.int64]) -> _Cells:
-    """Return where cells stand; no sentence is longer than the one before it."""
+    """Return the layout of cells; sentences must be sorted by descending length."""
     counts = np.searchsorted(-lengths, -np.arange(lengths[0]), side="left")
     starts = np.cumsum(counts) - counts
     numbers = np.concatenate([starts[:length] + row for row, length in enumerate(lengths.tolist())])
@@ -288,7 +292,7 @@ def _arrange(lengths: npt.NDArray[np.int64]) -> _Cells:
 
 
 def _batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Cut a list of sentences into batches."""
+    """Divide a list of sentences into batches."""
     batch: list[int] = []
     n_cells = 0
     for number in order:
@@ -303,11 +307,11 @@ def _batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]
 
 
 class _Lstm:
-    """An LSTM that reads in one direction.
+    """An LSTM in one direction.
 
-    One hyperbolic tangent makes all gates: the logistic function of x is (tanh(x / 2) + 1) / 2. Halves are
-    part of the weights, which changes no result, as they are powers of 2. States and memory are twice what
-    they are in PyTorch.
+    A single tanh computes all gates, because the logistic function of x is (tanh(x / 2) + 1) / 2. The factors
+    of 1/2 are part of the weights, which is exact for powers of 2. States and memory are scaled by 2 relative
+    to PyTorch.
     """
 
     def __init__(self, weights: Weights, layer: int, suffix: str) -> None:
@@ -325,7 +329,7 @@ class _Lstm:
         self._back = _prepare((back[order] * scale).T * HALF)
 
     def run(self, gates: Floats, spans: Sequence[tuple[int, int]], states: Floats) -> None:
-        """Fill the states of all cells; `gates` has what enters them, and is used up."""
+        """Fill the states of all cells; `gates` has their inputs and is overwritten."""
         units = self.units
         n_rows = max(count for _, count in spans)
         hidden = np.zeros((_padded_rows(n_rows, self._back), units), dtype=np.float32)
@@ -351,7 +355,7 @@ class _Lstm:
 
 
 class _FormReader:
-    """Makes the vectors of forms of their characters, and remembers them."""
+    """Computes the vectors of forms from their characters, and caches them."""
 
     def __init__(self, weights: Weights, inputs: WordInputs) -> None:
         self._inputs = inputs
@@ -363,7 +367,7 @@ class _FormReader:
         self._known: dict[str, Floats] = {}
 
     def read(self, forms: Sequence[str]) -> Floats:
-        """Return the vectors of forms, one a row."""
+        """Return the vectors of forms, one per row."""
         known = self._known
         found = [known.get(form) for form in forms]
         missing = sorted({form for form, vector in zip(forms, found, strict=True) if vector is None})
@@ -372,12 +376,12 @@ class _FormReader:
             found = [
                 made[form] if vector is None else vector for form, vector in zip(forms, found, strict=True)
             ]
-            # Threads that still use the old dictionary lose what they add to it, no more.
+            # Threads that still use the old dictionary only lose their additions to it.
             self._known = known | made if len(known) + len(made) <= MOST_FORMS else made
         return np.array(found)
 
     def _make(self, forms: Sequence[str]) -> dict[str, Floats]:
-        """Return the vectors of forms; each is a product of its own, so that none depends on others."""
+        """Return the vectors of forms; each form is computed separately, so that none depends on others."""
         by_length: dict[int, list[str]] = {}
         for form in forms:
             by_length.setdefault(len(form), []).append(form)
@@ -393,7 +397,7 @@ class _FormReader:
 
 
 def _convolve(vectors: Floats, filters: Floats, bias: Floats) -> Floats:
-    """Return filters over the neighbouring rows of vectors, (n, length, size), 0 beyond the ends."""
+    """Convolve the rows of vectors, (n, length, size), with filters; padding is 0."""
     length, size = vectors.shape[1:]
     window = len(filters) // size
     half = window // 2
@@ -405,7 +409,7 @@ def _convolve(vectors: Floats, filters: Floats, bias: Floats) -> Floats:
 
 
 def _multiply(rows: Floats, matrix: Floats, bias: Floats | None = None) -> Floats:
-    """Return ``rows @ matrix + bias``, where no row depends on how many there are."""
+    """Return ``rows @ matrix + bias``, where no row depends on the number of rows."""
     found = np.empty((len(rows), matrix.shape[1]), dtype=np.float32)
     for start in range(0, len(rows), ROWS_AT_A_TIME):
         some, out = (each[start : start + ROWS_AT_A_TIME] for each in (rows, found))
@@ -421,7 +425,7 @@ def _multiply(rows: Floats, matrix: Floats, bias: Floats | None = None) -> Float
 
 
 def _padded_rows(n_rows: int, matrix: Floats) -> int:
-    """Return how many rows a product is to have, so that it rounds as larger ones do."""
+    """Return the number of rows with which a product is rounded like larger ones."""
     depth, width = matrix.shape
     if width % SMALL_WIDTH == 0 and depth <= SMALL_DEPTH:
         return max(n_rows, 2)
@@ -429,7 +433,7 @@ def _padded_rows(n_rows: int, matrix: Floats) -> int:
 
 
 def _prepare(matrix: Floats) -> Floats:
-    """Return a matrix with its rows side by side in memory."""
+    """Return a contiguous float32 copy of a matrix."""
     return np.ascontiguousarray(matrix, dtype=np.float32)
 
 

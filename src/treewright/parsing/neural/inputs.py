@@ -1,4 +1,4 @@
-"""Sentences as arrays of numbers for a network: words, characters, lemmas, tags and features."""
+"""Sentences as integer arrays for a network: words, characters, lemmas, tags and features."""
 
 import os
 from collections import Counter
@@ -18,40 +18,40 @@ from treewright.progress import report
 
 Ids = npt.NDArray[np.int32]
 COLUMNS = ("word", "lemma", "upos", "xpos")
-"""Inputs that have one value per word."""
+"""Inputs with one value per word."""
 MAYBE_MISSING = ("lemma", "upos", "xpos")
-"""Those of them that may be the same, "_", for all words."""
+"""Inputs that may be missing: "_" for all words."""
 ROOT_FORM = "\0root"
-"""Stands before the first word of each sentence."""
+"""Stands for the root, before the first word of each sentence."""
 FIRST, LAST = "\0first", "\0last"
-"""Stand around the characters of each word."""
+"""Stand for the start and the end of each word."""
 MAX_CHARACTERS = 24
-"""Characters of a word that are looked at; of a longer one, those at both ends."""
+"""Maximum number of characters of a word that are used; longer words keep those at both ends."""
 MOST_CACHED = 1 << 18
-"""Words with their tags whose numbers are remembered."""
+"""Maximum number of cached combinations of word and tags."""
 
 
 class Padded(NamedTuple):
-    """Some sentences as rectangles of numbers; 0 is unknown, or no word.
+    """A batch of sentences as padded arrays; 0 is unknown, or no word.
 
     Attributes
     ----------
     lengths : array, (n_sentences,)
-        Words of each sentence and its root.
+        Number of words of each sentence, including the root.
     columns : dict of str to array, (n_sentences, longest)
-        By the names in COLUMNS.
+        Values by the names in COLUMNS.
     feats : array, (n_sentences, longest, most)
         Morphological features.
     forms : array, (n_sentences, longest)
         Rows of `characters`.
     characters : array, (n_forms, longest form)
-        Each form once.
+        Characters of each distinct form.
     vectors : array, (n_forms, size), optional
-        Of word vectors.
+        Pretrained word vectors of the forms.
     states : array, (n_sentences, longest, size), optional
-        Of a pretrained encoder.
+        States of a pretrained encoder.
     pieces : SubwordWindows, optional
-        In place of states, for an encoder that is being tuned.
+        Subwords instead of states, for an encoder that is fine-tuned.
     """
 
     lengths: Ids
@@ -65,17 +65,18 @@ class Padded(NamedTuple):
 
 
 class DistinctWords(NamedTuple):
-    """The words of some sentences, each once; number 0 is unknown, or no feature.
+    """The distinct words of a batch; 0 is unknown, or no feature.
 
     Attributes
     ----------
     columns : dict of str to array, (n_distinct,)
-        By the names in COLUMNS. Word 0 is the root.
+        Values by the names in COLUMNS. Word 0 is the root.
     feats : array, (n_distinct, most)
         Morphological features.
     forms : list of str
+        The forms.
     places : array, (n_cells,)
-        Which word stands where: the root and the words of the first sentence, then those of the second...
+        The distinct word of each cell: root and words of the first sentence, then of the second, and so on.
     """
 
     columns: dict[str, Ids]
@@ -85,14 +86,16 @@ class DistinctWords(NamedTuple):
 
 
 class WordInputs(Model):
-    """Numbers the values of words, as a network takes them.
+    """Encodes the words of sentences for a network.
 
     Parameters
     ----------
     vocabularies : mapping of str to Vocabulary
         One for each of COLUMNS, for features ("feats") and for characters ("characters").
     vectors : WordVectors, optional
+        Pretrained word vectors.
     encoder : PretrainedEncoder, optional
+        Pretrained encoder.
     """
 
     fields = saved(
@@ -123,20 +126,22 @@ class WordInputs(Model):
         max_vectors: int | None = DEFAULT_MAX_VECTORS,
         encoder: PretrainedEncoder | str | os.PathLike[str] | None = None,
     ) -> "WordInputs":
-        """Number the values that occur in sentences; words and lemmas at least `min_count` times.
+        """Build the vocabularies of sentences; words and lemmas need `min_count` occurrences.
 
-        Others have the number 0, by which a network learns to read words that it does not know.
+        Rarer ones get the number 0, so that a network learns to handle unknown words.
 
         Parameters
         ----------
         trees : iterable of DepTree
+            Training sentences.
         min_count : int
+            Minimum count of a word or lemma.
         vectors : WordVectors, path or file, optional
-            As `read_vectors` takes them; vectors of words of these sentences are kept, too.
+            Word vectors, or their file; see `read_vectors`. Vectors of training words are always kept.
         max_vectors : int, optional
-            How many vectors are kept from the beginning of a file.
+            Maximum number of vectors to keep from the beginning of a file.
         encoder : PretrainedEncoder or path, optional
-            One that was read, or its folder.
+            Pretrained encoder, or its folder.
         """
         forms: Counter[str] = Counter()
         counts: dict[str, Counter[str]] = {name: Counter() for name in (*COLUMNS, "feats", "characters")}
@@ -159,15 +164,13 @@ class WordInputs(Model):
             vectors = read_vectors(vectors, words=forms, max_vectors=max_vectors)
         if vectors is not None:
             share = vectors.coverage(forms.elements())
-            report(
-                f"word vectors: {len(vectors.table):,}, for {share:.1f}% of the words in training sentences"
-            )
+            report(f"word vectors: {len(vectors.table):,}, covering {share:.1f}% of the training words")
         if encoder is not None and not isinstance(encoder, PretrainedEncoder):
             encoder = PretrainedEncoder.read(encoder)
         return cls(vocabularies, vectors, encoder)
 
     def sizes(self) -> dict[str, int]:
-        """Return how many numbers there are of each kind, or in a vector; 0 of kinds that tell nothing."""
+        """Return the size of each vocabulary or vector; 0 for inputs without information."""
         sizes = {
             name: len(one) if len(one.strings) > (name in COLUMNS) + (name in MAYBE_MISSING) else 0
             for name, one in self.vocabularies.items()
@@ -176,7 +179,7 @@ class WordInputs(Model):
         return sizes | {name: one.size if one is not None else 0 for name, one in pretrained.items()}
 
     def pad(self, trees: Sequence[DepTree]) -> Padded:
-        """Return sentences as rectangles, the root before the first word of each."""
+        """Return sentences as padded arrays, with the root before the first word of each."""
         lengths = np.array([len(tree) + 1 for tree in trees], dtype=np.int32)
         shape = (len(trees), int(lengths.max(initial=1)))
         numbers = np.zeros((*shape, len(COLUMNS)), dtype=np.int32)
@@ -201,7 +204,7 @@ class WordInputs(Model):
         return self._add_pretrained(batch, trees, list(forms))
 
     def _add_pretrained(self, batch: Padded, trees: Sequence[DepTree], forms: Sequence[str]) -> Padded:
-        """Add the vectors of forms and the states of words, where there is something pretrained."""
+        """Add the vectors of forms and the states of words, if there is something pretrained."""
         if self.vectors is not None:
             batch = batch._replace(vectors=self.vectors.look_up(forms))
         if self.encoder is not None:
@@ -212,7 +215,7 @@ class WordInputs(Model):
         return batch
 
     def distinct(self, trees: Sequence[DepTree]) -> DistinctWords:
-        """Return the distinct words of sentences: equal forms with equal annotation are one."""
+        """Return the distinct words of sentences: words with the same form and annotation are merged."""
         seen: dict[tuple[str, ...], int] = {}
         places: list[int] = []
         for tree in trees:
@@ -230,9 +233,9 @@ class WordInputs(Model):
         return DistinctWords(columns, feats, forms, np.array(places, dtype=np.int32))
 
     def spell(self, forms: Sequence[str]) -> Ids:
-        """Return the characters of words, one word a row.
+        """Return the characters of words, one row per word.
 
-        At least one 0 follows each, so that what a filter sees after a word does not depend on others.
+        At least one 0 follows each word, so that a convolution over its end does not depend on other words.
         """
         vocabulary = self.vocabularies["characters"]
         spelled = [vocabulary.ids([FIRST, *_ends(form), LAST]) for form in forms]
@@ -242,7 +245,7 @@ class WordInputs(Model):
         return rows
 
     def _look_up(self, token: tuple[str, ...]) -> tuple[tuple[int, ...], list[int]]:
-        """Return the numbers of a word that is not in the cache, and put them there."""
+        """Return the numbers of a word and cache them."""
         *values, feats = token
         ids = tuple(self.vocabularies[name].id(value) for name, value in zip(COLUMNS, values, strict=True))
         features = self.vocabularies["feats"].ids(_features(feats))
@@ -262,6 +265,6 @@ def _features(feats: str) -> list[str]:
 
 
 def _ends(form: str) -> str:
-    """Return the characters of a word that are looked at."""
+    """Return the characters of a word that are used."""
     half = MAX_CHARACTERS // 2
     return form if len(form) <= MAX_CHARACTERS else form[:half] + form[-half:]

@@ -1,4 +1,4 @@
-"""Losses of arc scores: per word, or of whole trees by the charts of the decoders."""
+"""Losses for arc scores: per word, or of whole trees with the charts of the decoders."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,29 +13,30 @@ from treewright.parsing.neural.probabilities import marginals_by
 from treewright.parsing.neural.sizes import PART_ROLES
 
 PRUNING_THRESHOLD, MAX_HEADS = 1e-3, 6
-"""Of arcs whose parts of second order are looked at in training."""
+"""Limits for arcs whose second-order parts are used in training."""
 IGNORED = -1
-"""The head of what is no word."""
+"""Head of padding."""
 
 
 def head_loss(scores: Tensor, heads: Tensor, lengths: Tensor) -> Tensor:
-    """Return the sum over words of the negative logarithm of the probability of the gold head."""
+    """Return the summed negative log-probability of the gold heads."""
     return cross_entropy(scores.flatten(0, 1), heads.flatten(), ignore_index=IGNORED, reduction="sum")
 
 
 def tree_loss(kind: str, *, single_root: bool) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """Return the negative logarithm of the probability of gold trees.
+    """Return a loss function: the negative log-probability of gold trees.
 
     Parameters
     ----------
     kind : {"projective", "matrix-tree"}
-        Among all projective trees, or all trees.
+        Normalise over projective trees, or over all trees.
     single_root : bool
+        Whether trees have exactly one root.
     """
     fill_marginals = marginals_by(kind)
 
     class LogSums(torch.autograd.Function):
-        """The logarithm of the sum over all trees; its derivatives are the marginals of arcs."""
+        """The log partition function; its derivatives are the marginals of arcs."""
 
         @staticmethod
         def forward(ctx: Any, scores: Tensor, lengths: Tensor) -> Tensor:  # noqa: ANN401
@@ -73,22 +74,24 @@ def second_order_loss(
     *,
     single_root: bool,
 ) -> Tensor:
-    """Return the negative logarithm of the probability of gold trees by arcs, siblings and grandchildren.
+    """Return the negative log-probability of gold trees, scored by arcs, siblings and grandchildren.
 
-    It is among projective trees over the arcs that are probable by themselves, and the gold arcs.
+    It is normalised over projective trees over the gold arcs and the arcs that are probable on their own.
 
     Parameters
     ----------
     network : ParserNetwork
+        The network.
     arcs : Tensor, (sentences, modifiers, heads)
-        Scores.
+        Scores of arcs.
     vectors : dict of str to Tensor
-        Of `network.read_parts`.
+        Vectors from `network.read_parts`.
     heads : Tensor, (sentences, longest)
-        Of gold trees.
+        Gold heads.
     lengths : Tensor
-        Words of each sentence and its root.
+        Number of words of each sentence, including the root.
     single_root : bool
+        Whether trees have exactly one root.
     """
     from treewright.parsing.dependency.lattice import Lattice
     from treewright.parsing.dependency.pruning import ScoredFilter, left_arcs
@@ -117,7 +120,7 @@ def second_order_loss(
         for kind, each in scores.items():
             is_gold = lattice.contains(kind, gold).astype(np.float64)
             value -= float(values[kind] @ is_gold)
-            # The derivative of the logarithm of the sum by a score is the probability of its part.
+            # The derivative of the log partition function by a score is the probability of its part.
             slope = slope + (each * torch.from_numpy(marginals[kind] - is_gold).to(each)).sum()
         total = total + slope - slope.detach() + value
     return total

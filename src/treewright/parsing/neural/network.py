@@ -1,8 +1,8 @@
-"""A network that scores the arcs of a sentence and their relations (Dozat & Manning 2017), in PyTorch.
+"""The PyTorch network that scores arcs and relations (Dozat & Manning 2017).
 
-Every word is the vectors of its form, characters, lemma, tag and features, side by side. A bidirectional
-LSTM reads them; biaffine functions of its states score each pair of words as head and modifier, and each
-relation of such a pair. Imported by training alone: parsing needs no PyTorch.
+The vectors of a word's form, characters, lemma, tag and features are concatenated. A bidirectional LSTM
+encodes them. Biaffine functions of its states score each pair of words as head and modifier, and each
+relation of such a pair. Only training imports this module: parsing does not need PyTorch.
 """
 
 import numpy as np
@@ -24,19 +24,23 @@ from treewright.parsing.neural.sizes import (
 
 
 class SentenceEncoder(nn.Module):
-    """Base of networks that read sentences.
+    """Base class of networks that encode sentences.
 
     Parameters
     ----------
     sizes : dict of str to int
-        Of the vocabularies and pretrained vectors; 0 for inputs that are left out.
-    units, layers, dropout
-        As in `BiaffineSettings`.
+        Sizes of the vocabularies and pretrained vectors; 0 for unused inputs.
+    units : int
+        Number of LSTM units in each direction.
+    layers : int
+        Number of LSTM layers.
+    dropout : float
+        Dropout of the inputs of each layer.
 
     Attributes
     ----------
     width : int
-        Of the states of words.
+        Size of the states of words.
     """
 
     def __init__(self, sizes: dict[str, int], *, units: int, layers: int, dropout: float) -> None:
@@ -49,7 +53,7 @@ class SentenceEncoder(nn.Module):
                 if sizes[name]
             }
         )
-        # The vector of no character is 0, so that a form does not depend on how long others are.
+        # The vector of padding is 0, so that a form does not depend on the length of others.
         self.characters = _embedding(sizes["characters"], CHARACTER_SIZE, is_bag=True)
         padding = WINDOW // 2
         self.narrow = nn.Conv1d(CHARACTER_SIZE, FORM_SIZE, WINDOW, padding=padding)
@@ -83,7 +87,7 @@ class SentenceEncoder(nn.Module):
         return self._drop_shared(states)
 
     def _read_forms(self, batch: Padded, device: torch.device) -> Tensor:
-        """Return the vectors of forms, made of their characters."""
+        """Return the vectors of forms, computed from their characters."""
         characters = _numbers(batch.characters, device)
         vectors = self.characters(characters).transpose(1, 2)
         is_character = (characters > 0).unsqueeze(1)
@@ -93,14 +97,14 @@ class SentenceEncoder(nn.Module):
         return forms
 
     def _drop_words(self, vectors: Tensor) -> Tensor:
-        """Leave out the input of some words as a whole."""
+        """Drop all inputs of random words."""
         if not self.training:
             return vectors
         kept = torch.rand(*vectors.shape[:2], 1, device=vectors.device) >= self.dropout
         return vectors * kept / (1 - self.dropout)
 
     def _drop_shared(self, vectors: Tensor) -> Tensor:
-        """Leave out some units, the same in all words of a sentence."""
+        """Drop random units, the same for all words of a sentence."""
         if not self.training:
             return vectors
         kept = torch.rand(vectors.shape[0], 1, vectors.shape[2], device=vectors.device) >= self.dropout
@@ -113,9 +117,11 @@ class ParserNetwork(SentenceEncoder):
     Parameters
     ----------
     sizes : dict of str to int
-        Of the vocabularies; 0 for inputs that are left out.
+        Sizes of the vocabularies; 0 for unused inputs.
     n_labels : int
+        Number of relations.
     settings : BiaffineSettings
+        Sizes of the network.
     """
 
     def __init__(self, sizes: dict[str, int], n_labels: int, settings: BiaffineSettings) -> None:
@@ -157,7 +163,7 @@ class ParserNetwork(SentenceEncoder):
         return torch.einsum("bnx,lxy,bny->bnl", below, self.label_tensor, above)
 
     def read_parts(self, states: Tensor) -> dict[str, Tensor]:
-        """Return vectors of words in each role, (sentences, longest + 1, size); the last is for no word."""
+        """Return vectors of words in each role, (sentences, longest + 1, size); the last is no word."""
         last = self.absent.expand(len(states), 1, -1)
         return {
             name: torch.cat([self._drop_shared(layer(states)), last], dim=1)
@@ -165,7 +171,7 @@ class ParserNetwork(SentenceEncoder):
         }
 
     def score_parts(self, kind: str, vectors: dict[str, Tensor], number: int, words: Tensor) -> Tensor:
-        """Return the scores of parts of a sentence, whose words are rows of `words`, -1 for none."""
+        """Return the scores of the parts of a sentence; `words` has their words in rows, -1 for none."""
         product: Tensor = self.get_parameter(f"{kind}_weights")
         for column, role in enumerate(PART_ROLES[kind]):
             product = product * vectors[f"{kind}_{role}"][number, words[:, column]]
@@ -178,7 +184,7 @@ def to_arrays(network: nn.Module) -> dict[str, npt.NDArray[np.float32]]:
 
 
 def _embedding(n: int, size: int, *, is_bag: bool = False) -> nn.Embedding:
-    """Return random vectors; in a bag, number 0 stands for nothing."""
+    """Return a randomly initialised embedding; with `is_bag`, number 0 is padding."""
     found = nn.Embedding(n, size, padding_idx=0 if is_bag else None)
     nn.init.normal_(found.weight, std=size**-0.5)
     if is_bag:

@@ -1,4 +1,4 @@
-"""The layers between a network and word vectors or a pretrained encoder, in PyTorch."""
+"""The PyTorch layers between a network and word vectors or a pretrained encoder."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,12 +11,12 @@ from treewright.parsing.neural.pretrained import CHANNEL_SIZES
 
 
 class PretrainedLayers(nn.Module):
-    """Linear layers over what is pretrained.
+    """Linear layers over pretrained inputs.
 
     Parameters
     ----------
     sizes : mapping of str to int
-        Of vectors ("vectors") and of states of an encoder ("encoder"); those that are not there are left out.
+        Sizes of word vectors ("vectors") and of encoder states ("encoder"); 0 or missing if unused.
     """
 
     vectors: nn.Linear
@@ -34,7 +34,7 @@ class PretrainedLayers(nn.Module):
 
     @property
     def width(self) -> int:
-        """Numbers of a word that come out of all layers."""
+        """Total output size of all layers."""
         return sum(size for name, size in CHANNEL_SIZES.items() if hasattr(self, name))
 
     def tune(self, module: nn.Module) -> None:
@@ -42,7 +42,7 @@ class PretrainedLayers(nn.Module):
         self.module = module
 
     def read(self, batch: Padded, device: torch.device) -> Iterator[Tensor]:
-        """Yield what the network takes, (sentences, longest, size) each."""
+        """Yield the outputs of the layers, (sentences, longest, size) each."""
         if batch.vectors is not None:
             forms = torch.from_numpy(batch.forms).long().to(device)
             yield self.vectors(torch.from_numpy(batch.vectors).to(device))[forms]

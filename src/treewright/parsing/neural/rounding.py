@@ -1,4 +1,4 @@
-"""Tables of numbers that take less room in a compact file: a number is a multiple of the unit of its row."""
+"""Quantised tables for compact files: each value is a multiple of the unit of its row."""
 
 from dataclasses import dataclass
 
@@ -9,29 +9,29 @@ from treewright.model import Array, State, expect
 
 Floats = npt.NDArray[np.float32]
 LARGEST = 6e4
-"""Number that half precision can hold."""
+"""Largest number in half precision."""
 LEVELS = 31
-"""Of the sizes of a number, beside 0; with 15, a parser of EWT loses 0.2 points of LAS."""
+"""Number of magnitudes besides 0; with 15, a parser of EWT loses 0.2 points of LAS."""
 SMALLEST_TABLE = 1024
-"""Numbers of a table that is rounded."""
+"""Minimum size of a table that is quantised."""
 UNITS = ":units"
-"""Ends the names of the units of rounded rows."""
+"""Suffix of the names of the units of quantised rows."""
 
 
 @dataclass(frozen=True)
 class HalfPrecision:
-    """Numbers in half precision as a field of a model; in a compact file, one byte per number of a table.
+    """Half-precision numbers as a field of a model; in a compact file, tables have one byte per number.
 
     Parameters
     ----------
     n_dimensions : int, optional
-        None for any.
+        Number of dimensions; None for any.
     """
 
     n_dimensions: int | None = None
 
     def put(self, state: State, name: str, value: npt.NDArray[np.floating]) -> None:
-        """Add the numbers."""
+        """Add the numbers to a saved state."""
         if not state.compact or value.ndim < 2 or value.size < SMALLEST_TABLE:
             state.arrays[name] = value.astype(np.float16)
             return
@@ -42,7 +42,7 @@ class HalfPrecision:
         state.arrays[f"{name}{UNITS}"] = units
 
     def take(self, state: State, name: str) -> Floats:
-        """Remove and return the numbers."""
+        """Remove and return the numbers from a saved state."""
         if f"{name}{UNITS}" not in state.arrays:
             return _array("f", self.n_dimensions, LARGEST).take(state, name).astype(np.float32)
         levels = _array("i", self.n_dimensions, LEVELS).take(state, name).astype(np.float32)

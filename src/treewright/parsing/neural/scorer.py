@@ -1,4 +1,4 @@
-"""NeuralScorer: a network under the charts of the dependency parser."""
+"""NeuralScorer: a neural scorer for the dependency parser."""
 
 import errno
 import os
@@ -31,76 +31,90 @@ from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS
 from treewright.parsing.neural.weights import NetworkWeights
 
 UNFIT = -100.0
-"""The score of a relation to the root that only words under others have, and the other way round."""
+"""Score of a relation that never occurs with the root, for root arcs, and vice versa."""
 
 
 class NeuralScorer(PartScorer):
-    """A network that scores arcs and relations, for `DependencyParser`.
+    """Neural scorer of arcs and relations for `DependencyParser`.
 
-    Vectors of a word's form, characters, lemma, tags and morphological features are read by a bidirectional
-    LSTM; arcs and relations are biaffine functions of its states (Dozat & Manning 2017). Training needs
-    PyTorch (the extra ``neural``); parsing does not. A fitted scorer that is handed to a parser is used as it
-    is: a network can be trained where there is a GPU, and the rest of the parser elsewhere.
+    A bidirectional LSTM encodes the vectors of a word's form, characters, lemma, tags and morphological
+    features. Biaffine functions of its states score arcs and relations (Dozat & Manning 2017). Training needs
+    PyTorch (the extra ``neural``); parsing does not. A parser uses a fitted scorer as it is, so that a
+    network can be trained on a machine with a GPU and the rest of the parser elsewhere.
 
     Parameters
     ----------
     units : int
-        LSTM units in each direction.
+        Number of LSTM units in each direction.
     layers : int
         Number of LSTM layers.
     arc_size : int
-        Size of the vectors that arcs are scored by.
+        Size of the vectors that score arcs.
     label_size : int
-        Size of the vectors that relations are scored by.
+        Size of the vectors that score relations.
     second_order : bool
-        Also score pairs of neighbouring siblings, and grandchildren (slower).
+        Also score adjacent siblings and grandchildren (slower).
     part_size : int
-        Size of the vectors that these are scored by.
+        Size of the vectors that score siblings and grandchildren.
     dropout : float
-        Dropout of the inputs of each layer, and of whole inputs of words.
+        Dropout of the inputs of each layer, and of all inputs of a word.
     epochs : int
-        Passes over the training sentences.
+        Number of passes over the training sentences.
     learning_rate : float
-        Highest learning rate; it rises at first and then falls to 0.
+        Peak learning rate, after a warm-up; it then decreases to 0.
     loss : {"head", "projective", "matrix-tree"}
-        Loss of arcs: cross-entropy of the head of each word, or of the tree among all projective trees or
-        among all trees.
+        Loss of arcs; cross-entropy of each head, of projective trees, or of all trees (matrix-tree).
     min_count : int
-        Minimum count of words and lemmas that get a vector of their own.
+        Minimum count of words and lemmas with their own embedding.
     networks : int
-        Number of networks to train, from different random weights. Their scores are averaged.
+        Number of networks to train with different initial weights and to average.
     patience : int, optional
-        Early-stopping patience in epochs (needs a dev set). The best epoch is kept anyway.
+        Early-stopping patience in epochs (needs a dev set). The best epoch is always kept.
     vectors : str, optional
         File of word vectors: text of word2vec, GloVe or fastText, or gzip. Training does not change them.
     max_vectors : int
-        Number of vectors to keep from the beginning of the file, beside those of training words.
+        Number of vectors to keep from the beginning of the file, in addition to those of training words.
     encoder : str, optional
         Folder of a pretrained Hugging Face encoder (needs the extra encoder, for parsing too).
     tune_encoder : bool
-        Train the encoder with the network. A frozen one is faster.
+        Fine-tune the encoder with the network. A frozen encoder is faster.
     encoder_learning_rate : float
-        Highest learning rate of the encoder.
+        Peak learning rate of the encoder.
     precision : {"float32", "bfloat16"}
         Precision of training; bfloat16 is faster on GPUs.
     device : str
-        Device for training: auto, cpu, cuda or another that PyTorch knows.
+        PyTorch device for training: auto, cpu, cuda or another.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
     n_jobs : int
-        Number of threads in training on a CPU.
+        Number of threads for training on a CPU.
 
     Attributes
     ----------
     inputs_ : WordInputs
+        Encodes words.
     labels_ : Vocabulary
         The relations.
     fits_ : array of bool, (2, n_relations)
-        Which relations words under another word, and words under the root, may have.
+        Which relations occur with a head word, and which with the root.
     weights_ : list of dict of str to ndarray
-        Of each network.
+        Weights of each network.
     temperature_ : float
-        What scores of arcs are divided by, so that their probabilities are those of sentences not trained on.
+        Divisor of arc scores that calibrates their probabilities on held-out sentences.
+
+    See Also
+    --------
+    DependencyParser : Uses a scorer through its parameter `scorer`.
+    PartScorer : Base class for scorers of your own.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(20, random_state=0).dependencies
+    >>> scorer = tw.NeuralScorer(units=8, layers=1, arc_size=8, label_size=8, epochs=1)
+    >>> parser = tw.DependencyParser(scorer=scorer).fit(trees)
+    >>> len(parser.predict(trees[:1])[0].heads) == len(trees[0])
+    True
     """
 
     EFFECTIVE_IF: ClassVar = {
@@ -174,11 +188,11 @@ class NeuralScorer(PartScorer):
 
     @property
     def order(self) -> int:  # type: ignore[override]
-        """The highest order of parts that are scored."""
+        """The highest order of the scored parts."""
         return 2 if self.second_order else 1
 
     def check_options(self) -> None:
-        """Refuse files and devices that are not there, and a missing PyTorch."""
+        """Raise an error for missing files or devices, or if PyTorch is not installed."""
         check_params(self)
         find_device(self.device)
         if self.vectors is not None and not os.path.exists(self.vectors):
@@ -193,7 +207,7 @@ class NeuralScorer(PartScorer):
         dev: Sequence[DepTree] | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        """Train the networks; a scorer that is fitted stays as it is."""
+        """Train the networks; a fitted scorer stays unchanged."""
         if self.is_fitted:
             return
         check_params(self)
@@ -202,7 +216,7 @@ class NeuralScorer(PartScorer):
 
         if self.tune_encoder and self.networks > 1:
             found = f"{setting('networks', self.networks)} with {setting('tune_encoder', True)}"
-            raise InputError(f"{found}; expected one network, as a model has one encoder")
+            raise InputError(f"{found}; expected one network, because a model has one encoder")
         device = find_device(self.device)
         inputs = WordInputs.from_trees(
             trees,
@@ -243,7 +257,7 @@ class NeuralScorer(PartScorer):
         self.restore()
 
     def calibrate(self, batch: Batch) -> None:
-        """Find the temperature under which the heads of these sentences are most probable."""
+        """Fit the temperature that maximises the likelihood of the heads of these sentences."""
         trees = [tree for tree in batch.trees if len(tree)]
         single_root = all((tree.heads == 0).sum() == 1 for tree in trees)
         self.temperature_ = 1.0
@@ -264,18 +278,18 @@ class NeuralScorer(PartScorer):
         return BiaffineSettings(*sizes, self.dropout, self.part_size if self.second_order else 0)
 
     @property
-    def relations(self) -> Sequence[str]:
-        """The relations that are scored."""
+    def relations(self) -> Sequence[str]:  # type: ignore[override]
+        """The relations that the scorer scores."""
         return self.labels_.strings
 
     def restore(self) -> None:
-        """Make the networks ready to run."""
+        """Prepare the networks for inference."""
         self._runners = [NetworkRunner(weights, self.inputs_) for weights in self.weights_]
 
     _runners: list[NetworkRunner]
 
     def prepare(self, batch: Batch) -> Self:
-        """Return a scorer for whose sentences the networks have been run."""
+        """Return a scorer with the results of the networks for a batch."""
         if vars(self).get("_batch") is batch:
             return self
         found = copy(self)
@@ -289,25 +303,25 @@ class NeuralScorer(PartScorer):
     _read: list[list[ReadSentence]]
 
     def _sentences(self, tree: DepTree) -> list[ReadSentence]:
-        """Return what each network has found in a sentence."""
+        """Return the result of each network for a sentence."""
         number = vars(self).get("_numbers", {}).get(id(tree))
         if number is None:
             return [runner.read([tree])[0] for runner in self._runners]
         return [read[number] for read in self._read]
 
     def score_arcs(self, tree: DepTree) -> npt.NDArray[np.float64]:
-        """Return the logarithms of the probabilities of heads, each word for itself; heads are rows."""
+        """Return the log-probabilities of heads (rows), of each word separately."""
         return log_probabilities(_mean([one.arcs for one in self._sentences(tree)]) / self.temperature_)
 
     def arc_vectors(
         self, trees: Sequence[DepTree]
     ) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
-        """Return what arcs of each sentence are scored by, by all networks.
+        """Return the vectors that score arcs in each sentence, for all networks.
 
         Returns
         -------
         list of (array, array)
-            Vectors of words as modifiers, (n_networks, n, size + 1), with a 1 at the end for biases, and as
+            Vectors of words as modifiers, (n_networks, n, size + 1), with a final 1 for biases, and as
             heads, (n_networks, n + 1, size); the first head is the root.
         """
         read = [runner.arc_vectors(trees) for runner in self._runners]
@@ -319,7 +333,7 @@ class NeuralScorer(PartScorer):
         return found
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:
-        """Return the scores of arcs and, if they are learnt, of siblings and grandchildren."""
+        """Return the scores of arcs and, with `second_order`, of siblings and grandchildren."""
         arcs = parts.words("arc")
         found: dict[str, npt.NDArray[np.float64]] = {"arc": self.score_arcs(tree)[arcs[:, 0], arcs[:, 1]]}
         for kind in PART_ROLES if self.second_order else ():
@@ -333,7 +347,7 @@ class NeuralScorer(PartScorer):
     def score_relations(
         self, trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.int32]]
     ) -> list[npt.NDArray[np.float64]]:
-        """Return the logarithms of the probabilities of relations."""
+        """Return the log-probabilities of relations."""
         read = [self._sentences(tree) for tree in trees]
         found = [
             runner.label_scores([each[number] for each in read], heads)
@@ -346,13 +360,13 @@ class NeuralScorer(PartScorer):
         return [each - log_sum(each, axis=1) if len(each) else each for each in scores]
 
     def check_fitted_state(self) -> None:
-        """Check that the networks have the sizes that the vocabularies and parameters ask for."""
+        """Check the sizes of the networks."""
         expect(len(self.weights_) == self.networks, f"{self.networks} networks")
-        expect(self.fits_.shape == (2, len(self.labels_.strings)), "relations that words may have")
+        expect(self.fits_.shape == (2, len(self.labels_.strings)), "two flags for each relation")
         shapes = weight_shapes(self.inputs_.sizes(), len(self.labels_.strings), self._settings)
         for weights in self.weights_:
             found = {name: array.shape for name, array in weights.items()}
-            expect(found == shapes, "weights of the sizes that the parameters ask for")
+            expect(found == shapes, "weights of the sizes given by the parameters")
 
 
 def _mean(arrays: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""How large a network is, and the shapes of its weights."""
+"""The sizes of a network and the shapes of its weights."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,31 +8,31 @@ from treewright.parsing.neural.pretrained import CHANNEL_SIZES, PREFIX
 Shape = tuple[int, ...]
 EMBEDDING_SIZES = {"word": 100, "lemma": 64, "upos": 32, "xpos": 32, "feats": 64}
 CHARACTER_SIZE, FORM_SIZE = 32, 100
-"""Of the vectors of characters, and of forms that are made of them."""
+"""Sizes of the vectors of characters, and of forms computed from them."""
 WINDOW = 3
-"""Characters that a filter sees."""
+"""Width of a convolution filter, in characters."""
 SLOPE = 0.1
-"""Of activation functions below 0."""
+"""Negative slope of the activation function."""
 PART_ROLES = {"pair": ("head", "sibling", "modifier"), "grandchild": ("top", "head", "modifier")}
-"""The words of parts of second order, in the order of `Lattice.words`."""
+"""Roles of the words of second-order parts, in the order of `Lattice.words`."""
 
 
 @dataclass(frozen=True)
 class BiaffineSettings:
-    """How large a network is.
+    """The sizes of a network.
 
     Attributes
     ----------
     units : int
-        Of an LSTM in one direction.
+        Number of LSTM units in each direction.
     layers : int
-        LSTMs on top of each other.
+        Number of LSTM layers.
     arc_size, label_size : int
-        Of the vectors of heads and of modifiers, for arcs and for relations.
+        Sizes of the vectors of heads and modifiers, for arcs and for relations.
     dropout : float
-        Share of the inputs of each layer that is left out in training.
+        Dropout of the inputs of each layer.
     part_size : int
-        Of the vectors of words in pairs of siblings and in grandchildren; 0 if these are not scored.
+        Size of the vectors of words in second-order parts; 0 without them.
     """
 
     units: int
@@ -49,8 +49,11 @@ def encoder_shapes(sizes: Mapping[str, int], *, units: int, layers: int) -> dict
     Parameters
     ----------
     sizes : mapping of str to int
-        Of the vocabularies and pretrained vectors; 0 for inputs that are left out.
-    units, layers : int
+        Sizes of the vocabularies and pretrained vectors; 0 for unused inputs.
+    units : int
+        Number of LSTM units in each direction.
+    layers : int
+        Number of LSTM layers.
     """
     used = {name: size for name, size in EMBEDDING_SIZES.items() if sizes[name]}
     found: dict[str, Shape] = {

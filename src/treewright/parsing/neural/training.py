@@ -1,4 +1,4 @@
-"""Training of the network: batches, epochs, early stopping, checkpoints."""
+"""Training of networks: batches, epochs, early stopping, checkpoints."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -26,20 +26,20 @@ from treewright.parsing.neural.weights import round_weights
 from treewright.progress import prefixed, report, task
 
 MAX_NORM = 5.0
-"""Of a gradient; a longer one is shortened."""
+"""Maximum norm of a gradient; longer ones are clipped."""
 WARM_UP = 0.05
-"""Share of the steps in which the learning rate rises."""
+"""Share of the steps for the warm-up of the learning rate."""
 FEWEST_STEPS, MIN_BATCH, MAX_BATCH = 100, 300, 2000
-"""Batches per epoch that are aimed at, and words in a batch."""
+"""Target number of batches per epoch, and limits of the number of words per batch."""
 SECOND_ORDER_FROM = 0.5
-"""Share of the epochs after which parts of second order are learnt, too."""
+"""Share of the epochs after which second-order parts are trained as well."""
 EVALUATED_AT_A_TIME = 10_000
-"""Words."""
+"""Number of words per batch in evaluations."""
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a network is trained; see `NeuralScorer`."""
+    """Training settings; see `NeuralScorer`."""
 
     epochs: int
     learning_rate: float
@@ -56,9 +56,9 @@ class TrainingSettings:
 def train_networks(
     n_networks: int, n_jobs: int, train: Callable[[int], Weights]
 ) -> list[dict[str, npt.NDArray[np.float32]]]:
-    """Return the weights of networks, each of which `train` trains by its number, on some threads.
+    """Train several networks, in parallel if possible, and return their weights; `train` takes a number.
 
-    Scores must not change by saving, so the weights are rounded now.
+    Saving rounds the weights; they are rounded now, so that saving does not change scores.
     """
     n_threads = torch.get_num_threads()
     torch.set_num_threads(n_jobs)
@@ -73,33 +73,37 @@ def train_networks(
 
 
 class EncodedSentences(NamedTuple):
-    """Sentences that are learnt from, or scored."""
+    """Sentences for training or evaluation, with the vocabulary of relations."""
 
     trees: Sequence[DepTree]
     labels: Vocabulary
 
     def gold(self, numbers: Sequence[int], width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return heads and relations of some sentences, IGNORED where there is no word."""
+        """Return the heads and relations of sentences, IGNORED for padding."""
         heads = np.full((len(numbers), width), IGNORED, dtype=np.int64)
         labels = np.full((len(numbers), width), IGNORED, dtype=np.int64)
         for row, number in enumerate(numbers):
             tree = self.trees[number]
             heads[row, 1 : len(tree) + 1] = tree.heads
-            labels[row, 1 : len(tree) + 1] = self.labels.ids(tree.deprels) - 1  # -1 is unknown and IGNORED
+            labels[row, 1 : len(tree) + 1] = self.labels.ids(tree.deprels) - 1  # unknown ones become IGNORED
         return heads, labels
 
 
 class EpochTrainer:
-    """Trains a network epoch by epoch; a subclass says how a batch is learnt from and how dev is scored.
+    """Trains a network epoch by epoch; subclasses define the training step and the dev score.
 
     Parameters
     ----------
     network : SentenceEncoder
+        The network.
     inputs : WordInputs
+        Encodes words.
     training : TrainingSettings
+        Training settings.
     checkpoint : Checkpoint, optional
+        Stores each epoch.
     name : str
-        Of what is kept in the checkpoint.
+        Name of the step in the checkpoint.
     """
 
     _network: SentenceEncoder
@@ -129,17 +133,17 @@ class EpochTrainer:
         )
 
     def _step(self, numbers: Sequence[int]) -> Tensor:
-        """Learn from the training sentences of these numbers; return their loss."""
+        """Train on the sentences with these numbers; return their loss."""
         raise NotImplementedError
 
     def _score_dev(self) -> tuple[float, str]:
-        """Return the score on dev, and what is reported about it."""
+        """Return the dev score and its description for the log."""
         raise NotImplementedError
 
     def _run(self, sizes: npt.NDArray[np.int64], *, has_dev: bool) -> dict[str, npt.NDArray[np.float32]]:
-        """Train on sentences of these sizes; return the weights of the epoch best on dev, or of the last.
+        """Train on sentences of these sizes; return the weights of the best epoch on dev, or of the last.
 
-        A tuned encoder is not among them: the one of the inputs has changed.
+        The weights of a fine-tuned encoder are not returned but written to the encoder of the inputs.
         """
         encoder = self._inputs.encoder
         if encoder is None:
@@ -185,13 +189,13 @@ class EpochTrainer:
         return best
 
     def _precision(self) -> AbstractContextManager[object]:
-        """Return the context in which the network is run in training."""
+        """Return the precision context for training."""
         if self._training.precision != "bfloat16":
             return nullcontext()
         return torch.autocast(torch.device(self._training.device).type, dtype=torch.bfloat16)
 
     def _descend(self, loss: Tensor, n_words: int) -> Tensor:
-        """Take a step that lowers the loss of some words; return the loss."""
+        """Take one optimisation step for the mean loss per word; return the loss."""
         self._optimizer.zero_grad(set_to_none=True)
         (loss / n_words).backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self._network.parameters(), MAX_NORM)
@@ -199,7 +203,7 @@ class EpochTrainer:
         return loss.detach()
 
     def _set_rate(self, epoch: float) -> None:
-        """Let the learning rate rise and then fall, in a straight line each."""
+        """Set the learning rate: linear warm-up, then linear decay."""
         done = self._done = epoch / self._training.epochs
         share = min(1.0, (done + 1e-3) / WARM_UP) * max(0.0, 1.0 - done)
         rates = self._training.learning_rate, self._training.encoder_learning_rate
@@ -207,7 +211,7 @@ class EpochTrainer:
             group["lr"] = rate * share
 
     def _resume(self) -> tuple[list[float], dict[str, npt.NDArray[np.float32]]]:
-        """Go on from a checkpoint, if there is one; return scores of past epochs and the best weights."""
+        """Resume from a checkpoint, if there is one; return past scores and the best weights."""
         state = self._checkpoint.load(self._name) if self._checkpoint else None
         if state is None:
             return [], {}
@@ -220,7 +224,7 @@ class EpochTrainer:
         weights = {name: torch.from_numpy(array.copy()) for name, array in parts["weights"].items()}
         self._network.load_state_dict(weights)
         for name, parameter in self._network.named_parameters():
-            if name not in parts["moment"]:  # an encoder may have weights that nothing depends on
+            if name not in parts["moment"]:  # an encoder may have unused weights
                 continue
             self._optimizer.state[parameter] = {
                 "step": torch.tensor(float(state.values["step"])),
@@ -251,12 +255,17 @@ class NetworkTrainer(EpochTrainer):
     Parameters
     ----------
     inputs : WordInputs
+        Encodes words.
     labels : Vocabulary
         The relations.
     settings : BiaffineSettings
+        Sizes of the network.
     training : TrainingSettings
-    checkpoint, name
-        See `EpochTrainer`.
+        Training settings.
+    checkpoint : Checkpoint, optional
+        Stores each epoch.
+    name : str
+        Name of the step in the checkpoint.
     """
 
     _network: ParserNetwork
@@ -283,19 +292,19 @@ class NetworkTrainer(EpochTrainer):
     def train(
         self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None
     ) -> dict[str, npt.NDArray[np.float32]]:
-        """Return the weights of the epoch that is best on dev, or of the last."""
+        """Train and return the weights of the best epoch on dev, or of the last epoch."""
         self._sentences, self._dev = EncodedSentences(trees, self._labels), dev or []
         return self._run(np.array([len(tree) for tree in trees], dtype=np.int64), has_dev=bool(dev))
 
     def _score_dev(self) -> tuple[float, str]:
         uas, las = self.evaluate(self._dev)
-        # An epoch without parts of second order is not kept, where these are to be learnt.
+        # If second-order parts are to be trained, epochs without them are not kept.
         is_begun = not self._network.has_parts or self._done >= SECOND_ORDER_FROM
         score = las if is_begun else self._done - 1.0
         return score, f"dev UAS {uas:.2f}, LAS {las:.2f} (greedy)"
 
     def evaluate(self, trees: Sequence[DepTree]) -> tuple[float, float]:
-        """Return the percentages of heads, and of heads with relations, that are right each for itself."""
+        """Return UAS and LAS, with the head of each word predicted separately."""
         sentences = EncodedSentences(trees, self._labels)
         sizes = np.array([len(tree) for tree in trees], dtype=np.int64)
         n_heads = n_both = 0
@@ -326,7 +335,7 @@ class NetworkTrainer(EpochTrainer):
         return torch.from_numpy(found).to(arcs.device)
 
     def _step(self, numbers: Sequence[int]) -> Tensor:
-        """Take one step; return the loss of the batch."""
+        """Take one optimisation step; return the loss of the batch."""
         batch, heads, labels = self._take(self._sentences, numbers)
         with self._precision():
             states = self._network.encode(batch)
@@ -367,5 +376,5 @@ class NetworkTrainer(EpochTrainer):
 
 
 def _n_worse(scores: Sequence[float]) -> int:
-    """Return how many epochs have passed since the best."""
+    """Return the number of epochs since the best one."""
     return len(scores) - 1 - int(np.argmax(scores))

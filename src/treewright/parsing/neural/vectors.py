@@ -1,7 +1,6 @@
-"""Word vectors of the user's own, read from the text files of word2vec, GloVe and fastText.
+"""Pretrained word vectors from text files of word2vec, GloVe and fastText.
 
-A table of vectors is never changed by training. It covers words that the training sentences do not have, and
-that is what is gained by it.
+Training does not change the vectors. Their benefit is that they cover words that the training sentences lack.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,20 +18,20 @@ from treewright.parsing.neural.rounding import HalfPrecision
 Floats = npt.NDArray[np.float32]
 DEFAULT_MAX_VECTORS = 100_000
 LARGEST = 1e4
-"""Times the mean length that a vector may have, so that half precision can hold it."""
+"""Maximum length of a vector relative to the mean, so that half precision suffices."""
 BLOCK = 1 << 12
-"""Vectors that are collected before they become part of a table."""
+"""Number of vectors that are collected before they are added to the table."""
 
 
 class WordVectors(Model):
-    """Words and their vectors, which training does not change.
+    """Words and their pretrained vectors.
 
     Parameters
     ----------
     vocabulary : Vocabulary
         The words.
     table : array, (n_words, size)
-        Their vectors, in the order of the vocabulary. In half precision, a file is half as large.
+        Vectors in the order of the vocabulary, in half precision to save space.
     """
 
     fields = saved(
@@ -46,7 +45,7 @@ class WordVectors(Model):
         self.vocabulary, self.table = vocabulary, table
 
     def restore(self) -> None:
-        """Have the vectors in half precision."""
+        """Convert the vectors to half precision."""
         self.table = self.table.astype(np.float16)
 
     def __repr__(self) -> str:
@@ -54,53 +53,53 @@ class WordVectors(Model):
 
     @property
     def size(self) -> int:
-        """Dimensions of a vector."""
+        """Number of dimensions."""
         return int(self.table.shape[1])
 
     def number(self, form: str) -> int:
-        """Return the number of the vector of a form as it is written, or else in lower case; 0: none."""
+        """Return the number of the vector of a form or of its lower case; 0 if there is none."""
         return self.vocabulary.id(form) or self.vocabulary.id(form.lower())
 
     def look_up(self, forms: Sequence[str]) -> Floats:
-        """Return the vectors of forms, (n_forms, size); 0 for those that have none."""
+        """Return the vectors of forms, (n_forms, size); 0 for forms without a vector."""
         numbers = np.array([self.number(form) for form in forms], dtype=np.int64)
         found: Floats = self.table[np.maximum(numbers - 1, 0)].astype(np.float32)
         found[numbers == 0] = 0
         return found
 
     def coverage(self, forms: Iterable[str]) -> float:
-        """Return the percentage of forms that have vectors."""
+        """Return the percentage of forms with a vector."""
         found = [self.number(form) > 0 for form in forms]
         return 100 * sum(found) / max(1, len(found))
 
     def check_fitted_state(self) -> None:
-        """Check that there is a vector of each word."""
-        expect(self.table.shape[0] == len(self.vocabulary.strings), "as many vectors as words")
-        expect(min(self.table.shape) > 0, "vectors")
+        """Check that each word has a vector."""
+        expect(self.table.shape[0] == len(self.vocabulary.strings), "one vector per word")
+        expect(min(self.table.shape) > 0, "at least one vector")
 
 
 def read_vectors(
     source: Source, *, words: Iterable[str] = (), max_vectors: int | None = DEFAULT_MAX_VECTORS
 ) -> WordVectors:
-    """Read word vectors in the text format of word2vec, GloVe or fastText, plain or compressed by gzip.
+    """Read word vectors in the text format of word2vec, GloVe or fastText, plain or gzip-compressed.
 
-    Vectors are divided by their mean length. The file is read once, and no further than it is needed.
+    Vectors are divided by their mean length. The file is read once, and only as far as necessary.
 
     Parameters
     ----------
     source : path or file
-        A word and its numbers per line, the most frequent words first. There may be a line before them with
-        the number of words and of dimensions.
+        One word with its numbers per line, the most frequent words first. An optional first line has the
+        numbers of words and dimensions.
     words : iterable of str
-        Forms whose vectors are kept wherever they stand, as they are written or in lower case.
+        Forms whose vectors are kept wherever they are in the file, as they are or in lower case.
     max_vectors : int, optional
-        How many vectors are kept from the beginning of the file. 0 keeps those of `words` alone, None all.
+        Number of vectors to keep from the beginning of the file; 0 keeps only those of `words`, None all.
 
     Raises
     ------
     FormatError
-        For a file that is empty, truncated or not UTF-8, lines of different size, what is no number, NaN,
-        infinity, and a word that has two vectors.
+        If the file is empty, truncated or not UTF-8, if lines have different sizes, or if it has an invalid
+        number, NaN, infinity or a duplicate word.
     """
     if max_vectors is not None:
         check_integer("max_vectors", max_vectors)
@@ -122,7 +121,7 @@ def read_vectors(
         n_read += 1
         if max_vectors is None or n_read <= max_vectors or word in wanted:
             if word in lines:
-                found = f"{quote(word)}, whose vector is in line {lines[word]} already"
+                found = f"{quote(word)}, which already has a vector in line {lines[word]}"
                 raise FormatError(name, line, found, "each word once")
             lines[word] = line
             rows.append(_to_numbers(name, line, numbers))
@@ -136,7 +135,7 @@ def read_vectors(
     if rows:
         blocks.append(np.array(rows))
     if not blocks:
-        found = f"no vector of the {len(wanted):,} words that are looked for"
+        found = f"no vector of the {len(wanted):,} requested words"
         raise FormatError(name, line, found, "vectors of words of this language")
     return WordVectors(Vocabulary(list(lines)), _scale(name, np.concatenate(blocks), list(lines.values())))
 
@@ -148,14 +147,14 @@ def _to_vocabulary(strings: list[str]) -> Vocabulary:
 
 
 def _read_header(text: str) -> tuple[int, int] | None:
-    """Return the number of words and of dimensions, if that is what a line says."""
+    """Return the numbers of words and dimensions, if the line is a header."""
     numbers = text.split(" ")
     is_header = len(numbers) == 2 and all(each.isascii() and each.isdecimal() for each in numbers)
     return (int(numbers[0]), int(numbers[1])) if is_header and int(numbers[1]) > 0 else None
 
 
 def _split(name: str, line: int, text: str, size: int) -> tuple[str, str]:
-    """Return the word of a line and its numbers; a word may have spaces in it, but no number behind one."""
+    """Return the word of a line and its numbers; a word may contain spaces, but no number after a space."""
     n_found = text.count(" ")
     word, numbers = text, ""
     if n_found == size > 0:
@@ -164,7 +163,7 @@ def _split(name: str, line: int, text: str, size: int) -> tuple[str, str]:
         pieces = text.rsplit(" ", size)
         word, numbers = pieces[0], " ".join(pieces[1:])
     if not word or not numbers or (" " in word and _is_number(word.rpartition(" ")[2])):
-        found = f"{n_found:,} numbers behind {quote(text.partition(' ')[0])}" if n_found else quote(text)
+        found = f"{n_found:,} numbers after {quote(text.partition(' ')[0])}" if n_found else quote(text)
         raise FormatError(name, line, found, f"a word and {size or 'its'} numbers")
     return word, numbers
 
@@ -179,7 +178,7 @@ def _is_number(text: str) -> bool:
 
 def _to_numbers(name: str, line: int, text: str) -> Floats:
     try:
-        with np.errstate(over="ignore"):  # infinity is refused below
+        with np.errstate(over="ignore"):  # infinity is reported below
             found: Floats = np.array([float(each) for each in text.split(" ")]).astype(np.float32)
     except ValueError:
         wrong = next(each for each in text.split(" ") if not _is_number(each))
@@ -191,7 +190,7 @@ def _to_numbers(name: str, line: int, text: str) -> Floats:
 
 
 def _check_whole(name: str, line: int, n_read: int, n_announced: int | None) -> None:
-    """Refuse a file of which all was read and that has no vectors, or not as many as its first line says."""
+    """Raise an error if a completely read file has no vectors, or not as many as its header says."""
     if not n_read:
         raise FormatError(name, 1, "no vectors", "a word and its numbers per line")
     if n_announced is not None and n_read != n_announced:

@@ -1,4 +1,4 @@
-"""The weights of a network as they are saved."""
+"""The weights of a network in saved models."""
 
 import numpy as np
 
@@ -13,12 +13,12 @@ class NetworkWeights:
     item = HalfPrecision()
 
     def put(self, state: State, name: str, value: Weights) -> None:
-        """Add the weights."""
+        """Add the weights to a saved state."""
         for key, array in value.items():
             self.item.put(state, f"{name}.{key}", array)
 
     def take(self, state: State, name: str) -> dict[str, Floats]:
-        """Remove and return the weights."""
+        """Remove and return the weights from a saved state."""
         prefix = f"{name}."
         keys = [key for key in state.arrays if key.startswith(prefix) and not key.endswith(UNITS)]
         expect(bool(keys), f"the weights of {name}")
@@ -26,5 +26,5 @@ class NetworkWeights:
 
 
 def round_weights(weights: Weights) -> dict[str, Floats]:
-    """Return weights in the precision that they are saved in, so that saving changes no score."""
+    """Round weights to the precision of saved models, so that saving does not change scores."""
     return {key: array.astype(np.float16).astype(np.float32) for key, array in weights.items()}

@@ -1,1 +1,1 @@
-"""The neural span parser of constituents."""
+"""The neural span-based constituency parser."""

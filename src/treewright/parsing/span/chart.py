@@ -1,7 +1,7 @@
-"""The best trees, and the marginals of spans, from the scores of the labels of all spans of a sentence.
+"""k-best trees and marginals of spans, given the scores of labels for all spans of a sentence.
 
-The score of a tree is the sum of those of its labelled spans; its probability is proportional to the
-exponential of that. The empty label, which only words may have, scores 0.
+The score of a tree is the sum of the scores of its labelled spans; its probability is proportional to the
+exponential of its score. The empty label, which only words can have, scores 0.
 """
 
 import numpy as np
@@ -12,19 +12,19 @@ from treewright.native.span.charts import best_span_trees, span_marginals
 from treewright.parsing.span.labels import LabelledSpans, all_spans, span_rows
 
 BYTES_PER_DERIVATION = 64
-"""Of a node of the chart, with the candidates for the next."""
+"""Memory of a chart node, including the candidates for the next derivation."""
 MAX_BYTES = 1 << 28
 LONGEST = 250
-"""Words of a sentence that is parsed as a whole."""
+"""Maximum length of a sentence that is parsed as a whole."""
 
 
 def longest_whole(k: int) -> int:
-    """Return how many words a sentence may have whose `k` best trees are found as a whole."""
+    """Return the maximum length of a sentence whose `k` best trees are found as a whole."""
     return max(20, min(LONGEST, int((MAX_BYTES / (1.5 * BYTES_PER_DERIVATION * k)) ** 0.5)))
 
 
 def with_empty(scores: npt.NDArray[np.floating], n: int) -> FloatArray:
-    """Return scores with a column for the empty label in front: 0 for words, minus infinity for others."""
+    """Add a first column for the empty label: 0 for words, minus infinity for other spans."""
     found = np.empty((len(scores), scores.shape[1] + 1))
     found[:, 0] = -np.inf
     places = np.arange(n, dtype=np.int32)
@@ -36,10 +36,10 @@ def with_empty(scores: npt.NDArray[np.floating], n: int) -> FloatArray:
 def best_trees(
     scores: npt.NDArray[np.floating], n: int, k: int, *, is_rooted: bool
 ) -> list[tuple[LabelledSpans, float]]:
-    """Return the `k` best trees over `n` words, the best first, with their scores.
+    """Return the `k` best trees over `n` words with their scores, the best first.
 
-    A tree among the `k` best has one of the `k` best labels at each of its spans: of two labels the better
-    one makes a better tree. So no others are looked at.
+    Each span of a `k`-best tree has one of its `k` best labels, because a better label makes a better tree.
+    Other labels are skipped.
     """
     table = with_empty(scores, n)
     labels, columns = _best_columns(table, min(k, table.shape[1]))
@@ -75,10 +75,11 @@ def marginals(
     Returns
     -------
     of_labels : array, (n_spans, n_labels)
-        The first column is that of the empty label.
+        Probabilities of labels; the first column is the empty label.
     of_spans : array, (n_spans,)
+        Probabilities of spans.
     log_sum : float
-        The logarithm of the sum over all trees.
+        The log partition function.
     """
     table = with_empty(scores, n)
     of_spans, log_sum, sums = _span_probabilities(table, n, is_rooted=is_rooted)
@@ -87,7 +88,7 @@ def marginals(
 
 
 def log_partition(scores: npt.NDArray[np.floating], n: int, *, is_rooted: bool) -> float:
-    """Return the logarithm of the sum over all trees of the exponentials of their scores."""
+    """Return the log partition function: the log-sum-exp of the scores of all trees."""
     return _span_probabilities(with_empty(scores, n), n, is_rooted=is_rooted)[1]
 
 

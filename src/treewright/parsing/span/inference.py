@@ -1,4 +1,4 @@
-"""A trained span network, run without PyTorch: sentences in, scores of the labels of all spans out."""
+"""Inference without PyTorch: scores of labels for all spans from a trained span network."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ from treewright.parsing.neural.sizes import SLOPE
 from treewright.parsing.span.labels import all_spans
 
 ROWS_AT_A_TIME = 4096
-"""Spans; their vectors stay in the cache."""
+"""Number of spans per batch, so that their vectors stay in the cache."""
 EPSILON = 1e-5
-"""Added to variances before one divides by them."""
+"""Added to variances before division."""
 
 
 class SpanRunner(EncoderRunner):
@@ -22,22 +22,23 @@ class SpanRunner(EncoderRunner):
     Parameters
     ----------
     weights : mapping of str to array
-        As of `network.to_arrays`.
+        Weights from `network.to_arrays`.
     inputs : WordInputs
+        Encodes words.
     """
 
     def __init__(self, weights: Weights, inputs: WordInputs) -> None:
         super().__init__(weights, inputs)
-        # The states of LSTMs are twice what they are in PyTorch.
+        # LSTM states are scaled by 2 relative to PyTorch.
         self._boundary = np.ascontiguousarray(weights["boundary.weight"].T * HALF)
         self._span_bias = weights["span_bias"]
         self._norm = weights["span_norm.weight"], weights["span_norm.bias"]
         self._label = np.ascontiguousarray(weights["label.weight"].T), weights["label.bias"]
 
     def score(self, trees: Sequence[DepTree]) -> list[Floats]:
-        """Return the scores of the labels of all spans of each sentence, (n_spans, n_labels).
+        """Return the scores of labels for all spans of each sentence, (n_spans, n_labels).
 
-        Spans are in the order of `span_rows`; labels are without the empty one.
+        Spans are in the order of `span_rows`; the empty label is left out.
         """
         found: dict[int, Floats] = {}
         for numbers, states in self.encode(trees):

@@ -1,8 +1,8 @@
-"""Constituency trees as labelled spans, and labelled spans as trees.
+"""Conversion between constituency trees and labelled spans.
 
-The label of a span is the chain of all constituents that have the same words, from the highest to the lowest.
-Words that are no constituents have the empty chain, which is number 0. Tags are no labels, nor is a root that
-all trees have.
+The label of a span is the unary chain of all constituents with the same words, from the highest to the
+lowest. Words that are not constituents have the empty chain, number 0. Tags are not labels, and neither is a
+root that all trees share.
 """
 
 from collections import Counter
@@ -20,58 +20,58 @@ from treewright.parsing.constituent.inferences import TaggedSentence
 
 Chain = tuple[str, ...]
 TAGGED = 2
-"""Nodes of a word with its tag."""
+"""Number of nodes of a word with its tag."""
 
 
 class LabelledSpans(NamedTuple):
-    """The constituents of a tree: where they begin and end, and the numbers of their labels."""
+    """The constituents of a tree: their starts, ends and label numbers."""
 
     starts: IntArray
     ends: IntArray
     labels: IntArray
 
     def rows(self, n: int) -> IntArray:
-        """Return the numbers of the spans among all of a sentence of `n` words, by start, then by end."""
+        """Return the numbers of the spans among all spans of `n` words, sorted by start and end."""
         return span_rows(n, self.starts, self.ends)
 
 
 def span_rows(n: int, starts: IntArray, ends: IntArray) -> IntArray:
-    """Return the numbers of spans among all of a sentence of `n` words, by start, then by end."""
+    """Return the numbers of spans among all spans of `n` words, sorted by start and end."""
     rows: IntArray = starts * n - starts * (starts - 1) // 2 + ends - starts - 1
     return rows
 
 
 @lru_cache(maxsize=64)
 def all_spans(n: int) -> tuple[IntArray, IntArray]:
-    """Return where all spans of `n` words begin and end, in the order of `span_rows`; read-only."""
+    """Return the starts and ends of all spans of `n` words, in the order of `span_rows`; read-only."""
     starts, ends = (each.astype(np.int32) for each in np.triu_indices(n + 1, 1))
     starts.flags.writeable = ends.flags.writeable = False
     return starts, ends
 
 
 def read_chains(texts: Any) -> list[Chain]:  # noqa: ANN401
-    """Check chains of labels that were saved."""
+    """Validate saved chains of labels."""
     if not isinstance(texts, list) or not all(isinstance(chain, list) for chain in texts):
-        raise InputError("chains that are no lists; expected a list of lists of labels")
+        raise InputError("chains are not lists; expected a list of lists of labels")
     chains = [tuple(chain) for chain in texts]
     for chain in chains:
         for label in chain:
             if not isinstance(label, str) or not LABEL.fullmatch(label):
                 raise InputError(f"a label is {label!r}; expected a string without white space")
     expect(bool(chains) and chains[0] == (), "the empty chain first")
-    expect(all(chains[1:]) and len(set(chains)) == len(chains), "chains that differ")
+    expect(all(chains[1:]) and len(set(chains)) == len(chains), "distinct chains")
     return chains
 
 
 class SpanLabels(Model):
-    """The labels of spans, numbered.
+    """The vocabulary of span labels.
 
     Parameters
     ----------
     chains : sequence of tuple of str
-        The empty one first.
+        Chains of labels; the empty one first.
     root : str or None
-        The label of the root of all trees, if it is no constituent.
+        The root label that all trees share, if it is not a constituent.
     """
 
     fields = saved(chains=Value(encode=lambda chains: [list(each) for each in chains], decode=read_chains))
@@ -83,7 +83,7 @@ class SpanLabels(Model):
 
     @classmethod
     def from_trees(cls, trees: Iterable[ConstTree], root: str | None) -> "SpanLabels":
-        """Number the labels of trees, the most frequent first."""
+        """Collect the labels of trees, the most frequent first."""
         counts = Counter(chain for tree in trees for chain in collect_chains(tree, root).values())
         return cls([(), *sorted(counts, key=lambda chain: (-counts[chain], chain))], root)
 
@@ -91,11 +91,11 @@ class SpanLabels(Model):
         return len(self.chains)
 
     def check_fitted_state(self) -> None:
-        """Check that the root is a label."""
+        """Check the root label."""
         expect(self.root is None or LABEL.fullmatch(self.root) is not None, "a root without white space")
 
     def encode(self, tree: ConstTree) -> LabelledSpans | None:
-        """Return the constituents of a tree; None if its root or one of its labels is not known."""
+        """Return the constituents of a tree; None if its root or a label is unknown."""
         if tree.is_leaf or (self.root is not None and tree.label != self.root):
             return None
         found = collect_chains(tree, self.root)
@@ -106,7 +106,7 @@ class SpanLabels(Model):
         return LabelledSpans(places[:, 0], places[:, 1], np.array(labels, dtype=np.int32))
 
     def decode(self, sentence: TaggedSentence, spans: LabelledSpans) -> ConstTree:
-        """Return the tree over a sentence that has these constituents."""
+        """Return the tree over a sentence with these constituents."""
         begun: dict[int, list[tuple[int, int]]] = {}
         for start, end, label in zip(*(each.tolist() for each in spans), strict=True):
             if label:
@@ -134,7 +134,7 @@ class SpanLabels(Model):
 
 
 def collect_chains(tree: ConstTree, root: str | None) -> dict[tuple[int, int], Chain]:
-    """Return the labels of all constituents of a tree by start and end, the highest label of a span first."""
+    """Return the labels of all constituents of a tree by start and end, the highest label first."""
     sizes = tree.sizes
     n_before = np.concatenate([[0], np.cumsum(sizes == 1)])
     inner = np.flatnonzero(sizes > TAGGED)

@@ -1,9 +1,9 @@
-"""A network that scores the labels of spans (Stern et al. 2017; Kitaev & Klein 2018), in PyTorch.
+"""The PyTorch network that scores the labels of spans (Stern et al. 2017; Kitaev & Klein 2018).
 
-A bidirectional LSTM reads the words. A span is the difference between the states at its ends, forward and
-backward; a hidden layer over it, normalised, scores every label. What comes before normalisation is linear in
-the states, so it is computed once for each boundary between two words, and the vectors of two boundaries are
-subtracted. Imported by training alone: parsing needs no PyTorch.
+A bidirectional LSTM encodes the words. A span is represented by the difference between the states at its
+ends, forward and backward. A normalised hidden layer over it scores every label. The layer before
+normalisation is linear in the states, so it is computed once per boundary between words, and the vectors of
+two boundaries are subtracted. Only training imports this module: parsing does not need PyTorch.
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,18 @@ from treewright.parsing.span.inference import EPSILON
 
 @dataclass(frozen=True)
 class SpanNetworkSettings:
-    """How large a network is.
+    """The sizes of a network.
 
     Attributes
     ----------
-    units, layers, dropout
-        As in `BiaffineSettings`.
+    units : int
+        Number of LSTM units in each direction.
+    layers : int
+        Number of LSTM layers.
+    dropout : float
+        Dropout of the inputs of each layer.
     span_size : int
-        Of the vectors of spans.
+        Size of the vectors of spans.
     """
 
     units: int
@@ -42,10 +46,11 @@ class SpanNetwork(SentenceEncoder):
     Parameters
     ----------
     sizes : dict of str to int
-        Of the vocabularies; 0 for inputs that are left out.
+        Sizes of the vocabularies; 0 for unused inputs.
     n_labels : int
-        Without the empty label, whose score is 0.
+        Number of labels without the empty label, whose score is 0.
     settings : SpanNetworkSettings
+        Sizes of the network.
     """
 
     def __init__(self, sizes: dict[str, int], n_labels: int, settings: SpanNetworkSettings) -> None:
@@ -65,10 +70,9 @@ class SpanNetwork(SentenceEncoder):
         Parameters
         ----------
         states : Tensor, (sentences, longest, 2 * units)
-            Of the root and the words.
+            States of the root and the words.
         starts, ends : array of int, (spans,)
-            Rows of `states`, laid out one sentence after the other: those of the words before the first and
-            of the last of each span.
+            Flat rows of `states`: the word before the first word of each span, and its last word.
         """
         forward, backward = states[..., : self.units], states[..., self.units :]
         following = nn.functional.pad(backward[:, 1:], (0, 0, 0, 1))

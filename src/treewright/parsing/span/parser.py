@@ -1,4 +1,4 @@
-"""SpanParser: a neural constituency parser that scores labelled spans, with an exact chart."""
+"""SpanParser: a neural constituency parser that scores labelled spans, with exact chart decoding."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -37,15 +37,37 @@ from treewright.tagging.tagger import Tagger
 Floats = npt.NDArray[np.float32]
 SENTENCES_AT_A_TIME = 64
 TEMPERATURES = 2.0 ** np.arange(-2, 3.01, 0.125)
-"""By which scores may be divided; the one with which dev trees are most probable is chosen."""
+"""Candidate temperatures; the one that maximises the likelihood of dev trees is chosen."""
 N_CALIBRATED = 500
-"""Dev sentences that the temperature is found with."""
+"""Number of dev sentences for fitting the temperature."""
 MAX_SCORE = 1e6
-"""Of a label; weights from a file may be of any size."""
+"""Limit of label scores, because weights from a file may have any size."""
 
 
 class SpanMarginal(NamedTuple):
-    """A constituent that a sentence may have, from the word `start` up to but not including `end`, from 0."""
+    """A possible constituent of a sentence with its probability.
+
+    Attributes
+    ----------
+    start : int
+        Position of the first word, from 0.
+    end : int
+        Position after the last word.
+    label : str
+        Label of the constituent.
+    probability : float
+        Probability of the constituent among all trees of the sentence.
+
+    See Also
+    --------
+    SpanParser.marginals : Returns these constituents.
+
+    Examples
+    --------
+    >>> from treewright import SpanMarginal
+    >>> SpanMarginal(start=0, end=2, label="NP", probability=0.9).label
+    'NP'
+    """
 
     label: str
     start: int
@@ -54,67 +76,75 @@ class SpanMarginal(NamedTuple):
 
 
 class SpanParser(ConstituentAnnotator):
-    """A neural constituency parser that scores labelled spans and finds the best trees of all.
+    """Neural constituency parser that scores labelled spans, with exact k-best trees and probabilities.
 
     The score of a tree is the sum of the scores of its labelled spans, which a bidirectional LSTM computes
-    (Stern et al. 2017; Kitaev & Klein 2018). An exact chart finds the k best trees, and the probabilities of
-    trees and of constituents. Training needs PyTorch (the extra ``neural``), parsing does not.
+    (Stern et al. 2017; Kitaev & Klein 2018). An exact chart algorithm finds the k-best trees and the
+    probabilities of trees and constituents. Training needs PyTorch (the extra ``neural``); parsing does not.
 
     Parameters
     ----------
     tags : {"gold", "predicted"}
-        Use the tags of the input, or tags predicted by the parser's own tagger. Training sentences are
-        tagged by taggers that have not seen them.
+        Use the tags of the input, or tags predicted by the parser's own tagger. With "predicted", training
+        sentences are tagged by cross-validation.
     units : int
         Number of LSTM units in each direction.
     layers : int
         Number of LSTM layers.
     span_size : int
-        Size of the hidden layer that spans are scored with.
+        Size of the hidden layer that scores spans.
     min_count : int
-        Minimum count of a word to have an embedding. Others are known by their characters and their tag.
+        Minimum count of a word to have an embedding. Other words are represented by their characters and tag.
     loss : {"crf", "margin"}
         Loss: the negative log-likelihood of trees, or the margin between trees.
     learning_rate : float
-        Highest learning rate. It rises at first, then falls to zero.
+        Peak learning rate, after a warm-up; it then decreases to zero.
     dropout : float
         Dropout of inputs and hidden layers.
     epochs : int
         Maximum number of training epochs.
     patience : int
-        Early-stopping patience in epochs. The best weights are kept in any case.
+        Early-stopping patience in epochs. The best epoch is always kept.
     networks : int
-        Number of networks to train, from different random weights. Their scores are averaged.
+        Number of networks to train with different initial weights and to average.
     folds : int
         Number of jackknife folds for tagging.
     precision : {"float32", "bfloat16"}
-        Precision of the network in training.
+        Precision of training; bfloat16 is faster on GPUs.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
     device : str
-        PyTorch device for training; auto is a GPU if there is one.
+        PyTorch device for training (auto: a GPU if there is one).
     n_jobs : int
-        Number of threads. Parses do not depend on it; weights trained on a CPU do, in their last bits.
+        Number of threads. Parses do not depend on it; weights trained on a CPU may differ in their last bits.
 
     Attributes
     ----------
     tagger_ : Tagger or None
+        The parser's own tagger, if `tags` is "predicted".
     inputs_ : WordInputs
+        Encodes words.
     labels_ : SpanLabels
-        The chains of constituents that spans may have as a label, and the root of all trees, if there is one.
+        The unary chains that are labels of spans, and the root of all trees, if there is one.
     weights_ : list of dict of str to ndarray of float32
-        Of each network.
+        Weights of each network.
     temperature_ : float
-        What scores are divided by, so that probabilities are those of dev trees.
+        Divisor of scores that calibrates probabilities on the dev trees.
+
+    See Also
+    --------
+    LeftCornerParser : Neural left-corner parser with generative probabilities.
+    ConstituentParser : Constituency parser with boosted decision trees.
+    ConstituentReranker : Reranks the k-best trees of constituency parsers.
 
     Examples
     --------
-    ::
-
-        parser = SpanParser().fit(trees, dev)
-        best, second = parser.kbest(sentences, k=2)[0]
-        best.probability                            # among all trees
-        parser.marginals(sentences)[0]              # constituents, with their probabilities
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(20, random_state=0).constituents
+    >>> parser = tw.SpanParser(epochs=1, units=8, layers=1, span_size=8).fit(trees[:16], trees[16:])
+    >>> best, second = parser.kbest(trees[:1], k=2)[0]
+    >>> best.probability >= second.probability
+    True
     """
 
     EFFECTIVE_IF: ClassVar = {"folds": {"tags": ("predicted",)}}
@@ -166,18 +196,18 @@ class SpanParser(ConstituentAnnotator):
         self.n_jobs = n_jobs
 
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
-        """Return a name for the options and the data of a training, another one after any change."""
+        """Return a fingerprint of the options and the training data."""
         options = [getattr(self, name) for name in self.param_names() if name not in self.unsaved]
         return fingerprint([__version__, HELD_OUT, *options], trees, dev or [])
 
     def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
-        """Train until the dev score no longer rises, and keep the best weights."""
-        device = find_device(self.device)  # says how to install PyTorch, before it is imported
+        """Train until early stopping, and keep the best weights."""
+        device = find_device(self.device)  # raises an error with a remedy if PyTorch is missing
         kept = Checkpoint(steps, self.identity(trees, dev)) if steps else None
         self.tagger_: Tagger | None = None
         trees = [tree for tree in trees if not tree.is_leaf]
         if not trees:
-            raise InputError("the training trees are words without tags; expected at least one with a tag")
+            raise InputError("the training trees have no tags; expected at least one tree with a tag")
         if self.tags == "predicted":
             self.tagger_, trees = learn_tags(
                 trees, folds=self.folds, random_state=self.random_state, n_jobs=self.n_jobs
@@ -189,7 +219,7 @@ class SpanParser(ConstituentAnnotator):
         sentences = [DepTree(tree.words(), xpos=tree.tags()) for tree in trees]
         self.inputs_ = WordInputs.from_trees(sentences, min_count=self.min_count)
         n_words = sum(map(len, sentences))
-        report(f"{len(trees)} sentences, {n_words} words, {len(self.labels_) - 1} labels of spans")
+        report(f"{len(trees)} sentences, {n_words} words, {len(self.labels_) - 1} span labels")
         dev = [tree for tree in dev if not tree.is_leaf]
         read = read_sentences(dev, self, self.tagger_)
         spans = [each for each in gold if each is not None]
@@ -206,7 +236,7 @@ class SpanParser(ConstituentAnnotator):
         kept: Checkpoint | None,
         data: tuple[list[DepTree], list[LabelledSpans], list[DepTree], list[ConstTree]],
     ) -> list[dict[str, Floats]]:
-        """Return the weights of the networks, trained with what `SpanTrainer.train` takes."""
+        """Train the networks on `data`, the arguments of `SpanTrainer.train`; return their weights."""
         require("torch", "neural")
         from treewright.parsing.neural.training import TrainingSettings, train_networks
         from treewright.parsing.span.network import SpanNetworkSettings
@@ -231,7 +261,7 @@ class SpanParser(ConstituentAnnotator):
         return train_networks(self.networks, self.n_jobs, train)
 
     def _calibrate(self, trees: Sequence[ConstTree], read: Sequence[TaggedSentence]) -> float:
-        """Return the temperature with which trees are most probable."""
+        """Return the temperature that maximises the likelihood of trees."""
         longest = longest_whole(1)
         pairs = [
             (sentence, spans)
@@ -250,7 +280,7 @@ class SpanParser(ConstituentAnnotator):
         return float(TEMPERATURES[int(logs.argmax())]) if pairs else 1.0
 
     def check_fitted_state(self) -> None:
-        """Check that weights are those of the vocabularies and labels."""
+        """Check that the weights match the vocabularies and labels."""
         self._check()
         vocabularies = self.inputs_.vocabularies
         expect(set(vocabularies) == {*COLUMNS, "feats", "characters"}, "vocabularies of all inputs")
@@ -268,25 +298,39 @@ class SpanParser(ConstituentAnnotator):
         shapes = encoder_shapes(sizes, units=self.units, layers=self.layers) | top
         for weights in self.weights_:
             found = {name: array.shape for name, array in weights.items()}
-            expect(found == shapes, "weights of the vocabularies and labels")
+            expect(found == shapes, "weights that match the vocabularies and labels")
 
     def restore(self) -> None:
-        """Make the networks ready to run."""
+        """Prepare the networks for inference."""
         self._runners = [SpanRunner(weights, self.inputs_) for weights in self.weights_]
 
     def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
-        """Parse sentences; the trees have all of their words, as they were written."""
+        """Parse sentences; the trees keep the original words.
+
+        Parameters
+        ----------
+        sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
+            Trees, lists of words, or lists of (word, tag) pairs. Existing brackets are ignored.
+        """
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
     def kbest(
         self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
     ) -> list[list[Parse]]:
-        """Return the `k` best trees of each sentence, the best first, with their probabilities.
+        """Return the `k` best trees of each sentence with their probabilities, the best first.
 
-        The list is exact: no other tree is more probable. The score of a tree is the logarithm of its
-        probability given the words. A tree without words is its own parse. Sentences of more than 250 words
-        are parsed in pieces, and so are shorter ones where `k` is in the hundreds. `n_jobs` is that of the
-        parser unless given.
+        The list is exact: no other tree is more probable. The score of a tree is its log-probability given
+        the words. A tree without words is returned unchanged. Sentences of more than 250 words are parsed in
+        pieces, and so are shorter ones if `k` is in the hundreds.
+
+        Parameters
+        ----------
+        sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
+            Trees, lists of words, or lists of (word, tag) pairs. Existing brackets are ignored.
+        k : int
+            Maximum number of trees per sentence.
+        n_jobs : int, optional
+            Number of threads (default: the parameter `n_jobs`).
         """
         n_jobs = self._check_jobs(n_jobs)
         check_integer("k", k, minimum=1)
@@ -312,7 +356,7 @@ class SpanParser(ConstituentAnnotator):
     def _search(
         self, sentences: Sequence[TaggedSentence], k: int, n_jobs: int
     ) -> list[list[tuple[LabelledSpans, float]]]:
-        """Return the best trees of sentences, with the logarithms of their probabilities."""
+        """Return the k-best trees of sentences with their log-probabilities."""
         found: list[list[tuple[LabelledSpans, float]]] = [[] for _ in sentences]
         with task("parsing", total=len(sentences)) as counted:
 
@@ -331,7 +375,7 @@ class SpanParser(ConstituentAnnotator):
     def _join(
         self, pieces: Sequence[list[tuple[LabelledSpans, float]]], bounds: Sequence[int], k: int
     ) -> list[tuple[LabelledSpans, float]]:
-        """Return the best trees of a sentence, made of those of its pieces, which stand side by side."""
+        """Join the k-best trees of adjacent pieces into those of a sentence."""
         ranks, scores = np.zeros((1, 0), dtype=np.int64), np.zeros(1)
         for own in pieces:
             pairs, scores = best_sums(scores, np.array([score for _, score in own]), k)
@@ -343,7 +387,7 @@ class SpanParser(ConstituentAnnotator):
                 (each.starts + begin, each.ends + begin, each.labels)
                 for each, begin in zip(chosen, bounds, strict=False)
             ]
-            if not self._is_rooted:  # the highest label of the first piece also stands over all
+            if not self._is_rooted:  # the highest label of the first piece also covers the sentence
                 first = chosen[0]
                 label = first.labels[np.argmax(first.ends - first.starts)] if len(first.labels) else 1
                 over_all = [np.array([each], np.int32) for each in (0, bounds[-1], label)]
@@ -352,31 +396,31 @@ class SpanParser(ConstituentAnnotator):
         return joined
 
     def _score(self, sentences: Sequence[TaggedSentence]) -> Iterator[FloatArray]:
-        """Yield the scores of the labels of all spans of each sentence."""
+        """Yield the scores of labels for all spans of each sentence."""
         trees = [DepTree(each.words, xpos=each.tags) for each in sentences]
         for found in zip(*(runner.score(trees) for runner in self._runners), strict=True):
             scores = np.nan_to_num(np.mean(found, axis=0, dtype=np.float64))
             yield np.clip(scores / self.temperature_, -MAX_SCORE, MAX_SCORE)
 
     def _iterate_scores(self, sentences: Sequence[TaggedSentence]) -> Iterator[FloatArray]:
-        """Yield the same of any number of sentences, in their order."""
+        """Yield the scores of any number of sentences, in their order."""
         for begin in range(0, len(sentences), SENTENCES_AT_A_TIME):
             yield from self._score(sentences[begin : begin + SENTENCES_AT_A_TIME])
 
     def log_probabilities(
         self, trees: Sequence[ConstTree], *, n_jobs: int | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return the logarithm of the probability of each tree given its words, whichever parser it is from.
+        """Return the log-probability of each tree given its words, from any parser or treebank.
 
-        It is minus infinity for trees with labels that were never seen. Trees of the same sentence are scored
-        in much less time if they follow each other.
+        It is minus infinity for trees with unknown labels. Scoring is much faster if trees of the same
+        sentence are adjacent.
 
         Parameters
         ----------
         trees : sequence of ConstTree
-            Whose words, and tags, unless the parser predicts them, are those of the sentence.
+            Trees whose words (and tags, unless the parser predicts them) are those of the sentence.
         n_jobs : int, optional
-            That of the parser unless given.
+            Number of threads (default: the parameter of the parser).
         """
         n_jobs = self._check_jobs(n_jobs)
         trees = list(trees)
@@ -413,13 +457,13 @@ class SpanParser(ConstituentAnnotator):
         return logs
 
     def _is_within(self, spans: LabelledSpans, cuts: Sequence[int]) -> bool:
-        """Tell whether no constituent crosses a cut, but for that over all of the sentence."""
+        """Return whether no constituent crosses a cut, except one over the whole sentence."""
         pieces = [np.searchsorted(cuts, places, side="right") for places in (spans.starts, spans.ends - 1)]
         is_whole = (spans.starts == 0) & (spans.ends == cuts[-1])
         return bool(((pieces[0] == pieces[1]) | (is_whole & (not self._is_rooted))).all())
 
     def _encode(self, tree: ConstTree) -> LabelledSpans | None:
-        """Return the constituents of a tree, None if the parser could not have found it."""
+        """Return the constituents of a tree; None if the parser cannot produce it."""
         spans = self.labels_.encode(tree)
         if spans is None:
             return None
@@ -433,17 +477,18 @@ class SpanParser(ConstituentAnnotator):
         min_probability: Fraction = 0.01,
         n_jobs: int | None = None,
     ) -> list[list[SpanMarginal]]:
-        """Return the constituents that each sentence may have, with their probabilities among all trees.
+        """Return the possible constituents of each sentence, with their probabilities among all trees.
 
-        They are ordered by start, wide ones first. A root that all trees have is left out, and so are tags.
+        They are sorted by start, wide ones first. A root that all trees share is left out, and so are tags.
 
         Parameters
         ----------
         sentences : sequence of SentenceLike
+            Trees, lists of words, or lists of (word, tag) pairs.
         min_probability : float
-            Of a constituent that is returned.
+            Minimum probability of a returned constituent.
         n_jobs : int, optional
-            That of the parser unless given.
+            Number of threads (default: the parameter of the parser).
         """
         n_jobs = self._check_jobs(n_jobs)
         if not 0 <= min_probability <= 1:
@@ -487,7 +532,7 @@ class SpanParser(ConstituentAnnotator):
         return sorted(found, key=lambda each: (each.start, -each.end))
 
     def shares(self, scores: Sequence[float]) -> list[float]:
-        """Return how probable trees are; scores are logarithms of probabilities."""
+        """Return the probabilities of trees from their log-probabilities."""
         return [*np.exp(scores).tolist()]
 
     @property
@@ -497,7 +542,7 @@ class SpanParser(ConstituentAnnotator):
 
     @property
     def needs_tags(self) -> bool:
-        """Whether sentences must bring tags."""
+        """Whether input sentences must have tags."""
         return self.tags == "gold" or self.tagger_ is None
 
     @property
@@ -523,7 +568,7 @@ def _batches(sentences: Sequence[TaggedSentence]) -> list[list[int]]:
 def _take_apart(
     sentences: Sequence[TaggedSentence], longest: int
 ) -> tuple[list[list[int]], list[TaggedSentence]]:
-    """Return where the pieces of sentences begin, and their ends, and all pieces; most have but one."""
+    """Return the bounds of the pieces of sentences, and all pieces; most sentences have one."""
     bounds = [cut(each.words, longest) for each in sentences]
     pieces = [
         TaggedSentence(each.words[begin:end], each.tags[begin:end])
@@ -535,6 +580,6 @@ def _take_apart(
 
 
 def _spans_inside(spans: LabelledSpans, begin: int, end: int) -> LabelledSpans:
-    """Return the constituents of a piece, counted from its first word."""
+    """Return the constituents of a piece, relative to its first word."""
     kept = (spans.starts >= begin) & (spans.ends <= end)
     return LabelledSpans(spans.starts[kept] - begin, spans.ends[kept] - begin, spans.labels[kept])

@@ -1,4 +1,4 @@
-"""Training of the span network: losses by the chart, batches, scores on dev."""
+"""Training of the span network: chart-based losses, batches, dev scores."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -23,22 +23,24 @@ from treewright.parsing.span.labels import LabelledSpans, SpanLabels, all_spans
 from treewright.parsing.span.network import SpanNetwork, SpanNetworkSettings
 
 EVALUATED_AT_A_TIME = 5_000
-"""Words."""
+"""Number of words per batch in evaluations."""
 
 
 class SpanBatch(NamedTuple):
-    """Sentences with all of their spans, one after the other.
+    """A batch of sentences with all their spans, concatenated.
 
     Attributes
     ----------
     words : Padded
+        The encoded words.
     lengths : array, (n_sentences,)
-        Words of each, without the root.
+        Number of words of each sentence, without the root.
     starts, ends : array, (n_spans,)
-        Rows of the states, as `SpanNetwork.score_spans` takes them.
+        Rows of the states, as in `SpanNetwork.score_spans`.
     is_word : array of bool, (n_spans,)
+        Whether a span is a single word.
     first : array, (n_sentences + 1,)
-        Where the spans of each sentence begin, and the end.
+        First span of each sentence, and the end.
     """
 
     words: Padded
@@ -61,14 +63,14 @@ def make_span_batch(words: Padded) -> SpanBatch:
 
 
 class ChartValue(torch.autograd.Function):
-    """The logarithm of the sum over all trees, or the score of the best, of the sentences of a batch.
+    """The log partition function, or the best score, summed over the sentences of a batch.
 
-    The derivative by the score of a span is its marginal probability, or whether the best tree has it.
+    The derivative by the score of a span is its marginal probability, or whether it is in the best tree.
     """
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, lengths: Integers, is_rooted: bool, is_sum: bool) -> Tensor:  # noqa: ANN401
-        """Return the value of the batch; `scores` has one number for each span."""
+        """Return the value of the batch; `scores` has one number per span."""
         columns = scores.detach().double().cpu().numpy()[:, np.newaxis]
         found = np.empty(len(columns))
         total = (batch_marginals if is_sum else batch_best)(columns, lengths, is_rooted, found)
@@ -83,11 +85,11 @@ class ChartValue(torch.autograd.Function):
 
 
 SpanLoss = Callable[[Tensor, SpanBatch, Tensor, Tensor], Tensor]
-"""Takes scores, a batch, and the rows of the constituents of gold trees with their labels, counted from 0."""
+"""Takes scores, a batch, and the rows and labels (from 0) of the constituents of gold trees."""
 
 
 def crf_loss(is_rooted: bool) -> SpanLoss:
-    """Return the negative logarithm of the probability of gold trees among all trees."""
+    """Return a loss function: the negative log-probability of gold trees among all trees."""
 
     def loss(scores: Tensor, batch: SpanBatch, rows: Tensor, labels: Tensor) -> Tensor:
         sums = torch.cat([_empty_column(scores, batch), scores], dim=1).logsumexp(dim=1)
@@ -98,9 +100,9 @@ def crf_loss(is_rooted: bool) -> SpanLoss:
 
 
 def margin_loss(is_rooted: bool) -> SpanLoss:
-    """Return by how much the best tree, its wrong constituents added to its score, is ahead of the gold tree.
+    """Return a loss function: the structured hinge loss of gold trees with cost-augmented decoding.
 
-    A span that has another label in the two trees, or is in one of them alone, counts 1 (Stern et al. 2017).
+    A span with different labels in the two trees, or in only one of them, costs 1 (Stern et al. 2017).
     """
 
     def loss(scores: Tensor, batch: SpanBatch, rows: Tensor, labels: Tensor) -> Tensor:
@@ -118,7 +120,7 @@ LOSSES: dict[str, Callable[[bool], SpanLoss]] = {"crf": crf_loss, "margin": marg
 
 
 def _empty_column(scores: Tensor, batch: SpanBatch) -> Tensor:
-    """Return the scores of the empty label: 0 for words, minus infinity for others."""
+    """Return the scores of the empty label: 0 for words, minus infinity for other spans."""
     is_word = torch.from_numpy(batch.is_word).to(scores.device)
     return torch.zeros_like(scores[:, :1]).masked_fill(~is_word.unsqueeze(1), -torch.inf)
 
@@ -129,11 +131,17 @@ class SpanTrainer(EpochTrainer):
     Parameters
     ----------
     inputs : WordInputs
+        Encodes words.
     labels : SpanLabels
+        The labels.
     settings : SpanNetworkSettings
+        Sizes of the network.
     training : TrainingSettings
-    checkpoint, name
-        See `EpochTrainer`.
+        Training settings.
+    checkpoint : Checkpoint, optional
+        Stores each epoch.
+    name : str
+        Name of the step in the checkpoint.
     """
 
     _network: SpanNetwork
@@ -155,7 +163,7 @@ class SpanTrainer(EpochTrainer):
 
     @property
     def is_rooted(self) -> bool:
-        """Whether all trees have a root that is no constituent."""
+        """Whether all trees share a root that is not a constituent."""
         return self._labels.root is not None
 
     def train(
@@ -165,7 +173,7 @@ class SpanTrainer(EpochTrainer):
         dev: Sequence[DepTree],
         dev_gold: Sequence[ConstTree],
     ) -> dict[str, npt.NDArray[np.float32]]:
-        """Return the weights of the epoch that is best on dev."""
+        """Train and return the weights of the best epoch on dev."""
         self._sentences, self._gold, self._dev, self._dev_gold = sentences, gold, dev, dev_gold
         return self._run(np.array([len(each) for each in sentences], dtype=np.int64), has_dev=bool(dev))
 
@@ -177,7 +185,7 @@ class SpanTrainer(EpochTrainer):
         return self._descend(self._loss(scores.float(), batch, rows, labels), int(batch.lengths.sum()))
 
     def _take_gold(self, batch: SpanBatch, numbers: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return rows and labels of the constituents of gold trees."""
+        """Return the rows and labels of the constituents of gold trees."""
         gold = [self._gold[number] for number in numbers]
         rows = [
             begin + each.rows(n)

@@ -2,21 +2,22 @@
 
 Syntactic Kernels for Natural Language Learning: the Semantic Role Labeling Case. NAACL 2006, short papers.
 
-The paper takes 500 trees of exactly n nodes from the Penn Treebank, for several n, and draws the average time
-of all pairs. It prints no numbers: what can be compared is how curves grow, quadratically for the plain
-algorithm and linearly for the fast ones.
+The paper takes 500 trees of exactly n nodes from the Penn Treebank, for several n, and plots the average time
+over all pairs. It gives no numbers, so only the growth of the curves can be compared: quadratic for the naive
+algorithm and linear for the fast ones.
 """
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Integers
+from treewright._typing import Integers, Range
 from treewright.data.consttree import ConstTree
 from treewright.data.formats import format_of_name
 from treewright.errors import InputError
@@ -30,51 +31,67 @@ from treewright.report.moschitti.times import DEPTH_DECAY, PAPER, PARTIAL_DECAY,
 from treewright.report.tables import Column, Findings, Row, Table
 
 STEP = 10
-"""From one size to the next, in nodes."""
-TOLERANCE = 2
-"""Nodes that a tree may have more or fewer."""
+"""Difference between two sizes, in nodes."""
 N_TREES, LEAST_TREES, N_PAIRS = 500, 20, 2000
-"""Of a size: trees at the most and at the least, and pairs that are drawn of them."""
+"""Maximum and minimum number of trees of a size, and number of random pairs."""
 LEAST_SIZES = 4
-"""For a quadratic curve to be told from others."""
+"""Minimum number of sizes that distinguishes a quadratic curve."""
 REPEATS = 5
 FORMATS = ("brackets", "conllu")
-"""In this order, what is looked for in a folder."""
+"""Formats to look for in a folder, in this order."""
 
 Floats = npt.NDArray[np.float64]
 SYSTEMS = {"naive": "naive SST", "subset": "fast SST", "partial": "fast PT"}
 
 
 class Fit(NamedTuple):
-    """A polynomial of the number of nodes, from the constant on, and the share of variance it explains."""
+    """Coefficients of a polynomial of the number of nodes, constant first, and the explained variance."""
 
     coefficients: tuple[float, ...]
     share: float
 
 
-@experiment("moschitti-figure4", Settings)
-def figure4(settings: Settings, inputs: Inputs) -> Findings:
-    """Measure the time of kernels on trees of one size after the other."""
+@dataclass(frozen=True)
+class MoschittiFigure4Settings(Settings):
+    """Settings of Figure 4.
+
+    Parameters
+    ----------
+    all_pairs : bool
+        Evaluate all pairs of trees of a size, as in the paper, instead of a random sample.
+    tolerance : int
+        Maximum difference between the number of nodes of a tree and its size (in the paper: 0).
+    """
+
+    all_pairs: bool = False
+    tolerance: Annotated[int, Range(0, STEP // 2 - 1)] = 2
+
+
+@experiment("moschitti-figure4", MoschittiFigure4Settings)
+def figure4(settings: MoschittiFigure4Settings, inputs: Inputs) -> Findings:
+    """Measure the time of kernels on trees of increasing size."""
     trees = read_trees(inputs.data)[: settings.n_sentences]
     rng = np.random.default_rng(settings.random_state)
     rows = []
-    for size, chosen in track(group_by_size(trees, rng), "points of the figure", unit="sizes"):
-        pairs = rng.integers(len(chosen), size=(N_PAIRS, 2))
+    groups = group_by_size(trees, rng, settings.tolerance)
+    for size, chosen in track(groups, "points of the figure", unit="sizes"):
+        pairs = choose_pairs(len(chosen), None if settings.all_pairs else N_PAIRS, rng)
         rows.append(measure_size(size, chosen, pairs))
         report(_summary(rows[-1]))
     if len(rows) < LEAST_SIZES:
-        expected = f"{LEAST_TREES} trees of each of at least {LEAST_SIZES} sizes: 10, 20, 30 ... nodes"
+        expected = f"{LEAST_TREES} trees for each of at least {LEAST_SIZES} sizes: 10, 20, 30 ... nodes"
         found = count_things(len(rows), "size")
-        raise InputError(f"{inputs.data} has enough trees of {found}; expected {expected}")
+        raise InputError(f"{inputs.data} has enough trees for {found}; expected {expected}")
     return Findings(
-        f"{PAPER}, Figure 4: time of an evaluation by the size of trees",
-        (_times(rows, inputs.data.absolute().name), _fits(rows)),
+        f"{PAPER}, Figure 4: time per kernel evaluation by tree size",
+        (_times(rows, inputs.data.absolute().name, settings), _fits(rows)),
         partial(_draw, rows=rows),
-        "Average time of an evaluation, with a quadratic fit of the naive kernel and linear ones else.",
+        "Average time per evaluation, with a quadratic fit for the naive kernel and linear fits for the "
+        "others.",
         {
             "trees": f"{len(trees):,}, {np.mean([tree.n_nodes for tree in trees]):.1f} nodes each",
             "decay": f"{SUBSET_DECAY} (SST), {PARTIAL_DECAY} and {DEPTH_DECAY} (PT)",
-            "time": f"CPU time of one thread, best of {REPEATS}, trees already packed",
+            "time": f"CPU time of one thread, best of {REPEATS}, without packing the trees",
             "random_state": str(settings.random_state),
         },
         headline=_summary(rows[-1]),
@@ -82,7 +99,7 @@ def figure4(settings: Settings, inputs: Inputs) -> Findings:
 
 
 def read_trees(data: Path) -> list[ConstTree]:
-    """Read the trees of a file, or of all files with brackets in a folder, or of those in CoNLL formats."""
+    """Read the trees of a file, or of all bracket files in a folder, or else of its CoNLL files."""
     if not data.exists():
         raise InputError(f"{data} does not exist; expected a file of trees or a folder with such files")
     if data.is_file():
@@ -92,24 +109,37 @@ def read_trees(data: Path) -> list[ConstTree]:
         found = {name: [path for path, told in known if told and told.name == name] for name in FORMATS}
         files = next((paths for paths in found.values() if paths), [])
     if not files:
-        raise InputError(f"{data} has no trees; looked for *.mrg, *.brackets, *.ptb and *.conllu")
+        raise InputError(f"{data} has no trees; expected *.mrg, *.brackets, *.ptb or *.conllu")
     return [tree for path in files for tree in read_examples(path, functions=True, traces=True).trees]
 
 
 def group_by_size(
-    trees: Sequence[ConstTree], rng: np.random.Generator
+    trees: Sequence[ConstTree], rng: np.random.Generator, tolerance: int = 2
 ) -> Iterator[tuple[int, list[ConstTree]]]:
-    """Yield trees of about 10, 20, 30 ... nodes, each size of which there are enough, chosen by chance."""
+    """Yield a random sample of trees of about 10, 20, 30 ... nodes, for each size with enough trees."""
     sizes = np.array([tree.n_nodes for tree in trees])
-    for size in range(STEP, int(sizes.max(initial=0)) + TOLERANCE + 1, STEP):
-        members = np.flatnonzero(np.abs(sizes - size) <= TOLERANCE)
+    for size in range(STEP, int(sizes.max(initial=0)) + tolerance + 1, STEP):
+        members = np.flatnonzero(np.abs(sizes - size) <= tolerance)
         if len(members) >= LEAST_TREES:
             chosen = rng.permutation(members)[:N_TREES]
             yield size, [trees[number] for number in chosen]
 
 
+def choose_pairs(n_trees: int, n_pairs: int | None, rng: np.random.Generator) -> Integers:
+    """Return random ordered pairs of trees; all of them if `n_pairs` is None.
+
+    Examples
+    --------
+    >>> choose_pairs(2, None, np.random.default_rng(0)).tolist()
+    [[0, 0], [0, 1], [1, 0], [1, 1]]
+    """
+    if n_pairs is None:
+        return np.indices((n_trees, n_trees)).reshape(2, -1).T
+    return rng.integers(n_trees, size=(n_pairs, 2))
+
+
 def list_systems(trees: Sequence[ConstTree]) -> dict[str, Evaluate]:
-    """Return what evaluates pairs of trees, by name."""
+    """Return the functions that evaluate pairs of trees, by name."""
     subset = SubsetTreeKernel(decay=SUBSET_DECAY).pack(trees)
     part = PartialTreeKernel(decay=PARTIAL_DECAY, depth_decay=DEPTH_DECAY).pack(trees)
     return {
@@ -120,15 +150,15 @@ def list_systems(trees: Sequence[ConstTree]) -> dict[str, Evaluate]:
 
 
 def measure_size(size: int, trees: Sequence[ConstTree], pairs: Integers) -> dict[str, Any]:
-    """Return a row: microseconds for each pair, by each system."""
+    """Return a row: microseconds per pair for each system."""
     row: dict[str, Any] = {"size": size, "n_nodes": float(np.mean([tree.n_nodes for tree in trees]))}
     row |= {"n_trees": len(trees), "n_pairs": len(pairs)}
     return row | {name: time_pairs(evaluate, pairs) for name, evaluate in list_systems(trees).items()}
 
 
 def time_pairs(evaluate: Evaluate, pairs: Integers) -> float:
-    """Return microseconds of CPU time for each pair, the best of several runs."""
-    evaluate(pairs[:1])  # compiles, and makes what is made once
+    """Return the CPU time per pair in microseconds, the best of several runs."""
+    evaluate(pairs[:1])  # compiles, and fills caches
     times = []
     for _ in range(REPEATS):
         begin = time.thread_time()
@@ -150,7 +180,7 @@ def _summary(row: Row) -> str:
     return f"{row['size']} nodes, {row['n_trees']} trees: {times} microseconds"
 
 
-def _times(rows: Sequence[Row], name: str) -> Table:
+def _times(rows: Sequence[Row], name: str, settings: MoschittiFigure4Settings) -> Table:
     columns = (
         Column("size", "nodes"),
         Column("n_nodes", "mean", show.tenth),
@@ -159,11 +189,12 @@ def _times(rows: Sequence[Row], name: str) -> Table:
         *(Column(key, title, _show_hundredth, "microseconds") for key, title in SYSTEMS.items()),
     )
     notes = (
-        f"Trees have up to {TOLERANCE} nodes more or fewer. Pairs are drawn with the seed.",
-        f"{PAPER} draws curves (500 trees of exactly n nodes, all pairs, on a Pentium 4 of 2 GHz) and prints "
-        "no numbers: it finds the naive kernel quadratic and the fast ones linear.",
+        f"The sizes of trees vary by up to {settings.tolerance} nodes. "
+        + ("All pairs are evaluated." if settings.all_pairs else "Pairs are sampled at random."),
+        f"{PAPER} plots curves (500 trees of exactly n nodes, all pairs, on a 2 GHz Pentium 4) and gives "
+        "no numbers: the naive kernel is quadratic and the fast ones are linear.",
     )
-    return Table(f"Average time of an evaluation on trees of {name}", columns, rows, notes)
+    return Table(f"Average time per evaluation on trees of {name}", columns, rows, notes)
 
 
 def _fits(rows: Sequence[Row]) -> Table:
@@ -177,9 +208,9 @@ def _fits(rows: Sequence[Row]) -> Table:
         Column("error", "standard error", _show_hundredth, "power"),
     )
     notes = (
-        "n is the mean number of nodes. The exponent is of a line through logarithms: 1 linear, 2 quadratic.",
+        "n is the mean number of nodes. The exponent is from a log-log fit: 1 is linear, 2 is quadratic.",
     )
-    return Table("Fits by least squares", columns, [_fit_row(rows, name) for name in SYSTEMS], notes)
+    return Table("Least-squares fits", columns, [_fit_row(rows, name) for name in SYSTEMS], notes)
 
 
 def _fit_row(rows: Sequence[Row], name: str) -> dict[str, Any]:
@@ -200,7 +231,7 @@ def _fit_row(rows: Sequence[Row], name: str) -> dict[str, Any]:
 
 
 def _show_polynomial(coefficients: Sequence[float]) -> str:
-    """Show a polynomial of n.
+    """Format a polynomial of n.
 
     Examples
     --------

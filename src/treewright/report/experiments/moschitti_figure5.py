@@ -1,4 +1,4 @@
-"""Moschitti (2006), Figure 5: semantic roles by the share of the training data, and training time."""
+"""Moschitti (2006), Figure 5: semantic roles by training set size, and training time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ from treewright.report.tables import Column, Findings, Row, Table
 CURVES = ("linear", "st", "sst", "pt", "linear+sst")
 N_SHARES = 10
 SHORT = 10.0
-"""Seconds up to which times are shown with two digits."""
+"""Times below this number of seconds are shown with two digits."""
 
 
 @dataclass(frozen=True)
 class MoschittiFigure5Settings(RoleSettings):
-    """The settings of Figure 5.
+    """Settings of Figure 5.
 
     Parameters
     ----------
     most_seconds : float
-        Time in seconds after which no larger problem is begun with the naive kernel.
+        Time limit in seconds after which no larger problem is started with the naive kernel.
     """
 
     most_seconds: NonNegativeFloat = 600.0
@@ -37,7 +37,7 @@ class MoschittiFigure5Settings(RoleSettings):
 
 @experiment("moschitti-figure5", MoschittiFigure5Settings)
 def figure5(settings: MoschittiFigure5Settings, inputs: Inputs) -> Findings:
-    """Show how accuracy grows with the data to train on, and how training time does."""
+    """Measure accuracy and training time for growing training sets."""
     names = settings.choose_systems(CURVES)
     bench = RoleBench(read_propbank(inputs.data, settings.n_sentences).corpus(), settings, inputs)
     shares = track(range(1, N_SHARES + 1), "points of the figure", unit="shares")
@@ -50,22 +50,22 @@ def figure5(settings: MoschittiFigure5Settings, inputs: Inputs) -> Findings:
         *(Column(f"{name}_seconds", SYSTEMS[name].title, show.time, "training") for name in names),
     )
     notes = (
-        "ArgM merged. The sentences to train on are the first in an order that the seed decides; those to "
-        "test on are always the same.",
-        f"{PAPER} draws curves for the linear kernel, ST, SST and PT, and prints no numbers but those of "
-        "Table 1, for all data: 87.6, 84.6, 87.7 and 86.7 (other data).",
+        "ArgM merged. The training sentences are the first of a random order; the test sentences are always "
+        "the same.",
+        f"{PAPER} plots curves for the linear kernel, ST, SST and PT, and gives numbers only for all data, "
+        "in Table 1: 87.6, 84.6, 87.7 and 86.7 (other data).",
         ABOUT_TIME,
         *(f"{row['share']}%, {told}." for row in rows for told in row["failures"]),
     )
     return Findings(
-        f"{PAPER}, Figure 5: accuracy by the share of the data to train on",
+        f"{PAPER}, Figure 5: accuracy by training set size",
         (
             Table(f"Accuracy on {bench.corpus.name}, gold trees", columns, rows, notes),
             _time_table(timed(bench, settings.most_seconds)),
             counts_table([bench.corpus]),
         ),
         partial(_draw_curves, rows=rows, names=names),
-        "Accuracy on the arguments to test on, by the percentage of the sentences to train on.",
+        "Accuracy on test arguments by the percentage of training sentences.",
         describe_settings(settings),
     )
 
@@ -96,28 +96,28 @@ def _time_table(found: Values) -> Table:
         Column("naive_support", "naive SST", show.count, "support vectors"),
     )
     notes = [
-        f"One machine, {LABEL} against all other roles, with kernel values by either algorithm and the same "
-        "solver, in one run; CPU time of one thread, the preparation of the trees included. The naive "
+        f"One SVM for {LABEL} against all other roles, with kernel values by either algorithm and the same "
+        "solver, in one run; CPU time of one thread, including the preparation of the trees. The naive "
         "kernel visits all pairs of nodes of two trees, in compiled loops.",
-        f"{PAPER}, with all of its training data (122,774 arguments) on a Pentium 4 of 2 GHz: 6 hours with "
-        "the fast kernel, more than a week with the naive one; a ratio of 28 or more.",
+        f"{PAPER}, with its whole training set (122,774 arguments) on a 2 GHz Pentium 4: 6 hours with "
+        "the fast kernel, more than a week with the naive one; a ratio of at least 28.",
     ]
     if "failure" in found:
-        notes.append(f"The process that measures times {found['failure']}.")
+        notes.append(f"The process that measured the times {found['failure']}.")
     if rows and rows[-1]["title"] == "extrapolated":
         shown = (
             f"{kind} {slope:.2f} (standard error {error:.2f})"
             for kind, (slope, error) in fit_exponents(found["rows"]).items()
         )
         notes.append(
-            "Extrapolated: not measured, but computed for all arguments from a line through the logarithms "
-            f"of the times of both, whose exponents are {', '.join(shown)}."
+            "Extrapolated: not measured for all arguments, but computed from log-log fits "
+            f"of both times, whose exponents are {', '.join(shown)}."
         )
-    return Table("Training time with the fast and with the naive kernel", columns, rows, notes)
+    return Table("Training time with the fast and the naive kernel", columns, rows, notes)
 
 
 def _show_seconds(seconds: float) -> str:
-    """Show a time that may be short."""
+    """Format a time that may be short."""
     return f"{seconds:.2g} s" if seconds < SHORT else show.time(seconds)
 
 
@@ -132,6 +132,6 @@ def _draw_curves(figure: Any, *, rows: Sequence[Row], names: Sequence[str]) -> N
         known = [row for row in rows if name in row]
         places, values = [row["share"] for row in known], [row[name] for row in known]
         axes.plot(places, values, color=f"C{number % 10}", marker=MARKS[number], label=SYSTEMS[name].title)
-    axes.set(xlabel="% of the sentences to train on", ylabel="accuracy")
+    axes.set(xlabel="% of the training sentences", ylabel="accuracy")
     axes.grid(alpha=0.3)
     axes.legend()

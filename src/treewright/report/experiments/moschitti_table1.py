@@ -1,7 +1,7 @@
 """Moschitti (2006), Table 1: semantic roles on gold trees.
 
 Syntactic Kernels for Natural Language Learning: the Semantic Role Labeling Case. NAACL 2006, short papers.
-The paper's figures are for the Wall Street Journal and for FrameNet; what is measured here are other data.
+The paper's figures are for the Wall Street Journal and FrameNet; the experiment uses other data.
 """
 
 from functools import partial
@@ -23,7 +23,7 @@ from treewright.report.moschitti.times import PAPER
 from treewright.report.tables import Findings, Table, failures
 
 REPORTED = {"linear": 87.6, "st": 84.6, "sst": 87.7, "pt": 86.7}
-"""Accuracies that the paper prints."""
+"""Accuracies reported in the paper."""
 
 
 @experiment("moschitti-table1", AdjunctSettings)
@@ -34,9 +34,9 @@ def table1(settings: AdjunctSettings, inputs: Inputs) -> Findings:
     found = try_systems(bench, names, settings.kinds)
     rows = result_rows(bench, names, found, REPORTED)
     notes = (
-        f"paper: {PAPER}, Table 1: PropBank and gold trees of the Wall Street Journal (122,774 arguments to "
-        "train on, 7,359 to test on), ArgM merged; it prints accuracies. Other data: what can be compared is "
-        "the order of systems. It says of sums that they gain 2 to 3 points.",
+        f"paper: {PAPER}, Table 1: PropBank and gold trees of the Wall Street Journal (122,774 training and "
+        "7,359 test arguments), ArgM merged; accuracies. Other data: only the order of systems can be "
+        "compared. The paper reports gains of 2 to 3 points for sums of kernels.",
         *NOTES,
         *failures(rows),
     )
@@ -49,6 +49,6 @@ def table1(settings: AdjunctSettings, inputs: Inputs) -> Findings:
             counts_table([bench.corpus]),
         ),
         partial(draw_accuracies, rows=rows, kinds=settings.kinds),
-        "Accuracy on the arguments to test on, here and, on other data, in the paper.",
+        "Accuracy on test arguments, here and in the paper (other data).",
         describe_settings(settings),
     )

@@ -1,7 +1,7 @@
-"""Qian & Liu (2015), Table 2: kernels against features selected in their spaces.
+"""Qian & Liu (2015), Table 2: kernels compared with features selected in their spaces.
 
-Feature Selection in Kernel Space. The paper's figures are for other treebanks, many times larger than most
-that are free: what can be compared is how much reranking gains over the parser, and which systems gain more.
+Feature Selection in Kernel Space. The paper's figures are for other treebanks, much larger than most free
+ones. Only the gains of reranking over the parser, and their order, can be compared.
 """
 
 from collections.abc import Sequence
@@ -35,14 +35,14 @@ PARSER = "third-order parser"
 
 @dataclass(frozen=True)
 class QianLiuTable2Settings(MiningSettings):
-    """The settings of Table 2.
+    """Settings of Table 2.
 
     Parameters
     ----------
     degrees : tuple of int
         Degrees of the polynomial kernels.
     systems : tuple of str, optional
-        Rows of the table to fill, such as kernel-2,mined-tree, if not all.
+        Rows of the table, such as kernel-2,mined-tree (default: all).
     """
 
     degrees: tuple[Count, ...] = (2, 4, 8)
@@ -60,7 +60,7 @@ class RerankingSystem(NamedTuple):
 
 
 class ReportedSystem(NamedTuple):
-    """What the paper says of a system."""
+    """The paper's figures for a system."""
 
     uas: float
     time: str
@@ -96,7 +96,7 @@ KERNEL_NAMES = {2: "quadratic kernel (QK)", 4: "biquadratic kernel (BK)", 8: "8t
 
 @experiment("qian-liu-table2", QianLiuTable2Settings)
 def table2(settings: QianLiuTable2Settings, inputs: Inputs) -> Findings:
-    """Compare kernels, templates and selected features as rerankers of one treebank."""
+    """Compare kernels, templates and selected features as rerankers on one treebank."""
     systems = choose_systems(settings)
     bench = Bench(find_corpus(inputs.data), settings, inputs)
     base = bench.base()
@@ -119,18 +119,24 @@ def table2(settings: QianLiuTable2Settings, inputs: Inputs) -> Findings:
         Column("paper_difference", "gain", show.difference, "paper"),
         Column("paper_time", "time", group="paper"),
     )
-    notes = [ABOUT_P, "Features of kernels are support trees.", ABOUT_TIME, ABOUT_PENN, *failures(rows)]
+    notes = [
+        ABOUT_P,
+        "The features of a kernel are its support trees.",
+        ABOUT_TIME,
+        ABOUT_PENN,
+        *failures(rows),
+    ]
     return Findings(
         f"{PAPER}, Table 2: kernels and features selected in their spaces",
         (Table(f"Reranking on {bench.corpus.name}", columns, rows, notes), _elsewhere()),
         partial(_draw_systems, rows=rows[1:]),
-        "Gain over the parser in UAS, here with its 95% bootstrap interval and in the paper.",
+        "UAS gain over the parser, here (with 95% bootstrap interval) and in the paper.",
         bench.facts(),
     )
 
 
 def choose_systems(settings: QianLiuTable2Settings) -> list[RerankingSystem]:
-    """Return the rerankers of Table 2, those that are wanted."""
+    """Return the requested rerankers of Table 2."""
     kernels = [
         RerankingSystem(f"kernel-{degree}", _kernel_name(degree), "polynomial", "kernel", degree)
         for degree in settings.degrees
@@ -184,10 +190,10 @@ def _elsewhere() -> Table:
         dict(zip(("title", "paper_uas", "paper_time"), reported, strict=True))
         for reported in REPORTED_ELSEWHERE
     ]
-    return Table("Reported elsewhere, on the Penn Treebank, as the paper quotes it", columns, rows)
+    return Table("Reported by others on the Penn Treebank, as quoted in the paper", columns, rows)
 
 
 def _draw_systems(figure: Any, *, rows: Sequence[Row]) -> None:  # noqa: ANN401
     here = Series("here", column_of(rows, "difference"), column_of(rows, "interval"))
     paper = Series("paper", column_of(rows, "paper_difference"))
-    draw_gains(figure, column_of(rows, "title"), (here, paper), label="gain over the parser (points of UAS)")
+    draw_gains(figure, column_of(rows, "title"), (here, paper), label="UAS gain over the parser (points)")

@@ -1,4 +1,4 @@
-"""Qian & Liu (2015), Table 3: what the threshold of the selection changes."""
+"""Qian & Liu (2015), Table 3: effect of the feature selection threshold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from treewright.report.tables import Column, Findings, Row, Table, failures
 
 @dataclass(frozen=True)
 class QianLiuTable3Settings(RerankingSettings):
-    """The settings of Table 3.
+    """Settings of Table 3.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class QianLiuTable3Settings(RerankingSettings):
 
 
 class ReportedThreshold(NamedTuple):
-    """What the paper says of a threshold."""
+    """The paper's figures for a threshold."""
 
     features: str
     templates: str
@@ -62,7 +62,7 @@ REPORTED_THRESHOLDS = {
 
 @experiment("qian-liu-table3", QianLiuTable3Settings)
 def table3(settings: QianLiuTable3Settings, inputs: Inputs) -> Findings:
-    """Select features in the space of the dependency tree kernel at several thresholds."""
+    """Select features of the dependency tree kernel space with several thresholds."""
     bench = Bench(find_corpus(inputs.data), settings, inputs)
     base = bench.base()
     rows = []
@@ -89,7 +89,7 @@ def table3(settings: QianLiuTable3Settings, inputs: Inputs) -> Findings:
         f"UAS of the parser without reranking: {bench.score(base):.2f} here, {PAPER_BASE} in the paper.",
         ABOUT_P.replace("systems", "thresholds"),
         ABOUT_TIME,
-        "Memory is the most that the process held, the parser included.",
+        "Memory is the peak memory of the process, including the parser.",
         ABOUT_PENN,
         *failures(rows),
     ]
@@ -104,7 +104,7 @@ def table3(settings: QianLiuTable3Settings, inputs: Inputs) -> Findings:
             ),
         ),
         partial(_draw_thresholds, rows=rows),
-        "Features selected, and gain over the parser in UAS, at each threshold, here and in the paper.",
+        "Number of selected features and UAS gain over the parser by threshold, here and in the paper.",
         bench.facts(),
     )
 
@@ -119,7 +119,7 @@ def _threshold_row(
 
 
 def _draw_thresholds(figure: Any, *, rows: Sequence[Row]) -> None:  # noqa: ANN401
-    # A logarithmic scale has no place for a threshold that selects nothing.
+    # A logarithmic scale cannot show a threshold that selects nothing.
     counts = [n_features or None for n_features in column_of(rows, "n_features")]
     gains = [uas and uas - PAPER_BASE for uas in column_of(rows, "paper_uas")]
     features = Panel(

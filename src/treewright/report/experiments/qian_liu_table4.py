@@ -1,4 +1,4 @@
-"""Qian & Liu (2015), Table 4: every treebank of a folder, reranked."""
+"""Qian & Liu (2015), Table 4: reranking of all treebanks of a folder."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -85,7 +85,7 @@ def _paper_languages() -> Table:
         dict(zip(("title", "paper_las", "paper_best"), reported, strict=True))
         for reported in REPORTED_LANGUAGES
     ]
-    caption = f"{PAPER} on the CoNLL 2009 treebanks: other data, not to be compared with the scores above"
+    caption = f"{PAPER} on the CoNLL 2009 treebanks: other data, not comparable with the scores above"
     return Table(caption, columns, rows)
 
 

@@ -1,11 +1,11 @@
-"""Question classification: tree kernels against a bag of words on questions.
+"""Question classification: tree kernels compared with a bag of words.
 
 Six classes of TREC questions (Li & Roth 2002), after Moschitti, Quarteroni, Basili & Manandhar (2007),
 Exploiting Syntactic and Shallow Semantic Kernels for Question Answer Classification, and Croce, Moschitti &
 Basili (2011), Structured Lexical Similarity via Convolution Kernels on Dependency Trees.
 
-Each kernel's matrix is made once; machines of all folds, costs and sums of kernels are trained on it. The
-cost, and the row that is called best, are chosen by cross-validation on the questions to train on.
+Each Gram matrix is computed once; the SVMs of all folds, costs and sums of kernels are trained on it. The
+cost and the best row are chosen by cross-validation on the training questions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,11 +45,11 @@ VECTOR_SIZE, WINDOW = 100, 3
 SUBSET_DECAY, PARTIAL_DECAY, DEPTH_DECAY = 0.4, 0.4, 0.4
 TOLERANCE = 1e-3
 BYTES = 4
-"""Of a kernel value."""
+"""Data type of a kernel value."""
 
 Matrix = npt.NDArray[np.float32]
 Terms = tuple[tuple[str, float], ...]
-"""Kernels by name, each with its weight."""
+"""Names and weights of kernels."""
 
 
 class KernelSystem(NamedTuple):
@@ -61,17 +61,17 @@ class KernelSystem(NamedTuple):
 
     @property
     def weights(self) -> list[float]:
-        """Of the kernels; of a square, they add up to 1."""
+        """Weights of the kernels; those of a square sum to 1."""
         scale = sum(weight for _, weight in self.terms) if self.is_squared else 1.0
         return [weight / scale for _, weight in self.terms]
 
     def kernel(self, kernels: dict[str, Kernel]) -> Kernel:
-        """Return the kernel of examples that the row is about, made of others."""
+        """Return the kernel of the row, composed of others."""
         total = Sum([kernels[name] for name, _ in self.terms], weights=self.weights)
         return Power(total, degree=2, offset=1.0) if self.is_squared else total
 
     def matrix(self, matrices: "Matrices") -> Matrix:
-        """Return the values of its kernel for all pairs of questions."""
+        """Return the Gram matrix of its kernel for all questions."""
         total = np.zeros_like(matrices[self.terms[0][0]])
         for (name, _), weight in zip(self.terms, self.weights, strict=True):
             total += np.float32(weight) * matrices[name]
@@ -107,11 +107,11 @@ SYSTEMS = {
     ),
 }
 BASE = "bag-normalized"
-"""What others are compared with: the better bag of words."""
+"""The baseline: the better bag of words."""
 
 
 class Example(NamedTuple):
-    """A question as kernels see it."""
+    """A question in the representations that kernels use."""
 
     bag: csr_matrix
     focus: csr_matrix
@@ -121,7 +121,7 @@ class Example(NamedTuple):
 
 
 def make_examples(questions: Sequence[LabelledQuestion], parses: Parses) -> list[Example]:
-    """Return questions as kernels see them."""
+    """Return questions in the representations that kernels use."""
     trees = parses.dependencies
     n_grams = CountVectorizer(analyzer=list_n_grams, binary=True)
     bags = n_grams.fit_transform([question.words for question in questions])
@@ -133,7 +133,7 @@ def make_examples(questions: Sequence[LabelledQuestion], parses: Parses) -> list
 
 
 def list_n_grams(words: Sequence[str]) -> list[str]:
-    """Return words and pairs of neighbours, as they are written.
+    """Return unigrams and bigrams.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def _tree_of_lemmas(tree: DepTree) -> ConstTree:
 
 
 def make_kernels(vectors: dict[str, FloatArray], *, n_jobs: int = 1) -> dict[str, Kernel]:
-    """Return kernels of examples, by name; `vectors` are those of lemmas in lower case."""
+    """Return kernels of examples, by name; `vectors` are word vectors of lower-case lemmas."""
     subset = SubsetTreeKernel(decay=SUBSET_DECAY, normalize=True, n_jobs=n_jobs)
     partial_trees = PartialTreeKernel(
         decay=PARTIAL_DECAY, depth_decay=DEPTH_DECAY, normalize=True, n_jobs=n_jobs
@@ -178,7 +178,7 @@ def make_kernels(vectors: dict[str, FloatArray], *, n_jobs: int = 1) -> dict[str
 
 
 class Matrices:
-    """Kernel values of all pairs of questions, made when they are asked for."""
+    """Gram matrices of all questions, computed on first use."""
 
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
@@ -187,7 +187,10 @@ class Matrices:
     def __getitem__(self, name: str) -> Matrix:
         if name not in self._made:
             report(f"kernel values: {name}")
-            kernel, examples = self._kernels[name], self._examples  # may train parsers, which is told
+            kernel, examples = (
+                self._kernels[name],
+                self._examples,
+            )  # may train parsers, which reports progress
             with silenced():
                 self._made[name] = gram(kernel, examples, dtype=np.float32)
         return self._made[name]
@@ -211,7 +214,7 @@ class Matrices:
         used = {lemma for tree in self._parses.dependencies for lemma in _lower_lemmas(tree)}
         kept = {lemma: vector for lemma, vector in vectors.items() if lemma in used}
         if not kept:
-            raise InputError("no lemma of the questions occurs twice; expected some that have vectors")
+            raise InputError("no lemma of the questions occurs twice; expected at least one for word vectors")
         return make_kernels(kept, n_jobs=settings.n_jobs)
 
     @property
@@ -220,7 +223,7 @@ class Matrices:
 
 
 class _Values(PackedExamples):
-    """Examples whose kernel values are all there."""
+    """Examples with precomputed kernel values."""
 
     def __init__(self, matrix: Matrix) -> None:
         self._matrix = matrix
@@ -240,7 +243,7 @@ class _Values(PackedExamples):
 
 
 class Machines:
-    """Machines for each class against all others, on a matrix whose last rows are to be tested on."""
+    """One-versus-rest SVMs on a Gram matrix whose last rows are the test questions."""
 
     def __init__(self, matrix: Matrix, labels: Sequence[str]) -> None:
         self._cache = RowCache(_Values(matrix), BYTES * matrix.size)
@@ -248,12 +251,12 @@ class Machines:
         self._classes, self._numbers = np.unique(labels, return_inverse=True)
 
     def predict(self, cost: float) -> list[str]:
-        """Return the classes of the questions to test on."""
+        """Return the predicted classes of the test questions."""
         n_train = len(self._numbers)
         return self._name(self._decide(np.arange(n_train), cost)[n_train:])
 
     def cross_validate(self, cost: float, folds: Integers) -> list[str]:
-        """Return the class of each question to train on by machines that have not seen its fold."""
+        """Return the cross-validated prediction for each training question."""
         decisions = np.empty((len(folds), len(self._classes)))
         for fold in np.unique(folds):
             found = self._decide(np.flatnonzero(folds != fold), cost)
@@ -276,14 +279,14 @@ class Machines:
 
 
 class Trial:
-    """The systems of the table, tried one by one; what was found is kept."""
+    """The systems of the table, evaluated one by one; results are kept."""
 
     def __init__(self, settings: QuestionSettings, inputs: Inputs) -> None:
         self.readers = Readers(settings, inputs)
         self.labels = [question.label for question in self.readers.questions.train]
         if len(set(self.labels)) < 2:
             raise InputError(
-                f"the questions to train on have one class, {self.labels[0]}; expected two or more"
+                f"the training questions have one class, {self.labels[0]}; expected at least two"
             )
         self._store = inputs.store
         self._matrices = Matrices(self.readers)
@@ -291,7 +294,7 @@ class Trial:
         self._folds = deal_folds(numbers, settings.folds, random_state=settings.random_state)
 
     def tried(self, system: KernelSystem) -> Values:
-        """Return the cost with the best cross-validation, and the classes found with it."""
+        """Return the cost with the best cross-validation accuracy, and the predictions with it."""
         return self._store.find(self._name(system), partial(self._try, system))
 
     def _try(self, system: KernelSystem) -> Values:
@@ -308,12 +311,12 @@ class Trial:
 
 
 def n_right(found: Iterable[str], labels: Iterable[str]) -> int:
-    """Count the right ones."""
+    """Return the number of correct predictions."""
     return sum(one == other for one, other in zip(found, labels, strict=True))
 
 
 def mcnemar(found: Sequence[str], base: Sequence[str], labels: Sequence[str]) -> float:
-    """Return the exact p-value of McNemar's test: that one wins so often by chance.
+    """Return the exact p-value of McNemar's test.
 
     Examples
     --------
@@ -327,7 +330,7 @@ def mcnemar(found: Sequence[str], base: Sequence[str], labels: Sequence[str]) ->
 
 @experiment("question-classification", QuestionSettings)
 def classification(settings: QuestionSettings, inputs: Inputs) -> Findings:
-    """Compare bags of words, tree kernels and sums of them on questions."""
+    """Compare bags of words, tree kernels and their sums on questions."""
     names = choose_rows(tuple(SYSTEMS), settings.systems, always=(BASE,))
     trial = Trial(settings, inputs)
     rows: list[dict[str, Any]] = []
@@ -340,16 +343,16 @@ def classification(settings: QuestionSettings, inputs: Inputs) -> Findings:
     best["title"] += " <- best"
     classes = _class_rows(trial, found[BASE], found[str(best["name"])])
     return Findings(
-        "Question classification: tree kernels against a bag of words",
+        "Question classification: tree kernels compared with a bag of words",
         (_table(rows, trial), _class_table(classes)),
         partial(_draw, rows=rows),
-        "Accuracy in cross-validation on the questions to train on, and on those to test on.",
+        "Accuracy in cross-validation on the training questions, and on the test questions.",
         _facts(trial),
     )
 
 
 def _row(trial: Trial, name: str, found: dict[str, Values]) -> dict[str, Any]:
-    """Return the scores of a system; the base is tried before what comes before it is compared."""
+    """Return the scores of a system; the baseline is evaluated first if necessary."""
     base = found.get(BASE) or trial.tried(SYSTEMS[BASE])
     labels = {"unseen": trial.labels, "test": [each.label for each in trial.readers.questions.test]}
     row: dict[str, Any] = {"name": name, "title": SYSTEMS[name].title, "cost": found[name]["cost"]}
@@ -372,13 +375,13 @@ def _table(rows: Sequence[Row], trial: Trial) -> Table:
             Column(f"{part}_p", "p", show.p_value, group),
         ]
     notes = (
-        f"Gains and p-values (McNemar's exact test, two-sided) are against {SYSTEMS[BASE].title}.",
-        "C and the best row are chosen by cross-validation on the questions to train on, so that the figures "
-        "of the chosen are a little too high there; the questions to test on have no part in that choice.",
-        "But the rows and the features of F were worked out with scores on questions to test on in sight: "
-        "these are not scores of a first look. Vectors are learnt without labels, from all folds.",
-        "Bag of words: 1- and 2-grams as they are written, present or not. All kernels but the first are "
-        "normalised. F: the question word, the noun that is asked for, and what is around them, as features.",
+        f"Gains and p-values (exact McNemar test, two-sided) are relative to {SYSTEMS[BASE].title}.",
+        "C and the best row are chosen by cross-validation on the training questions, so their "
+        "cross-validation accuracy is slightly too high; the test questions are not used for that choice.",
+        "However, the rows and the features of F were developed while test scores were known, so the test "
+        "set is not unseen. Word vectors are trained without labels, on all folds.",
+        "Bag of words: binary unigrams and bigrams. All kernels but the first are "
+        "normalised. F: features of the question word, the focus noun and their context.",
         *(f"{name.capitalize()}: {told}." for name, told in trial.readers.describe().items()),
         "Reported on the same questions, with other parsers: 91.8 (Moschitti et al. 2007).",
     )
@@ -408,15 +411,15 @@ def _class_table(rows: Sequence[Row]) -> Table:
             Column(f"{part}_base", "B", show.score, group),
             Column(f"{part}_best", "best", show.score, group),
         ]
-    return Table("Percent of each class that are found", columns, rows)
+    return Table("Recall by class (%)", columns, rows)
 
 
 def _facts(trial: Trial) -> dict[str, str]:
     readers, settings = trial.readers, trial.readers.settings
-    origin = "the treebank and the questions to train on" if readers.corpus else "the questions to train on"
+    origin = "the treebank and the training questions" if readers.corpus else "the training questions"
     return {
-        "questions": f"{len(readers.questions.train):,} to train, {len(readers.questions.test):,} to test",
-        "vectors of lemmas": f"{VECTOR_SIZE} dimensions, window {WINDOW}, learnt from {origin}",
+        "questions": f"{len(readers.questions.train):,} training, {len(readers.questions.test):,} test",
+        "vectors of lemmas": f"{VECTOR_SIZE} dimensions, window {WINDOW}, trained on {origin}",
         "decay": f"{SUBSET_DECAY} (SST), {PARTIAL_DECAY} and {DEPTH_DECAY} (PT, SPT)",
         "C tried": ", ".join(map(show.number, COSTS)),
         "folds": str(settings.folds),

@@ -30,7 +30,7 @@ LEFTCORNER, CONSTITUENT, BOTH = "leftcorner", "constituent", "both"
 
 
 class Reranked(NamedTuple):
-    """A row of Table 2; without a kernel, it is a parser alone."""
+    """A row of Table II; a row without a kernel is a parser alone."""
 
     name: str
     title: str
@@ -64,20 +64,20 @@ REPORTED = (
 
 @dataclass(frozen=True)
 class TitovTable2Settings(DerivedSettings):
-    """The settings of Table II.
+    """Settings of Table II.
 
     Parameters
     ----------
     sst_sentences : int
-        Train rerankers with tree kernels on the lists of the first N training sentences.
+        Train rerankers with tree kernels on the candidate lists of the first N training sentences.
     leftcorner_parser : Path, optional
-        Model of a left-corner parser that takes tags as they are given; one is trained without it.
+        Left-corner parser trained with gold tags (by default, one is trained).
     constituent_parser : Path, optional
-        Model of a parser by classification that takes tags as they are given; one is trained without it.
+        Parser by classification trained with gold tags (by default, one is trained).
     runs : int, optional
-        Training runs of the parser by classification to average, if not its default.
+        Training runs of the parser by classification to average (default: that of the parser).
     lowest_penalty : float, optional
-        Penalty at which the training of the parser by classification ends, if not its default.
+        Penalty at which the training of the parser by classification ends (default: that of the parser).
     """
 
     sst_sentences: Count = 2_000
@@ -88,13 +88,13 @@ class TitovTable2Settings(DerivedSettings):
 
     @property
     def fewer_lists(self) -> dict[str, int]:
-        """Numbers of sentences that the lists of some kernels are limited to."""
+        """Maximum number of candidate lists, by kernel."""
         return {SST: self.sst_sentences}
 
 
 @experiment("titov-table2", TitovTable2Settings)
 def table2(settings: TitovTable2Settings, inputs: Inputs) -> Findings:
-    """Rerank the trees of two parsers with derived and tree kernels, and score them on the test set."""
+    """Rerank the candidates of two parsers with derived and tree kernels, and score them on the test set."""
     chosen = choose_rows([each.name for each in TABLE2], settings.systems)
     systems = [each for each in TABLE2 if each.name in chosen]
     bench = DerivedBench(
@@ -118,13 +118,13 @@ def table2(settings: TitovTable2Settings, inputs: Inputs) -> Findings:
             ),
         ),
         partial(draw_scores, rows=[*rows, *paper], height=0.32),
-        "F1 on test sentences, here and, on other data, in the paper.",
+        "F1 on the test set, here and in the paper (other data).",
         {**describe_bench(bench), "parser by classification": _describe_constituent(bench)},
     )
 
 
 class _Parsers:
-    """The two parsers, whose candidates are made when they are asked for."""
+    """The two parsers; their candidates are computed on first use."""
 
     def __init__(self, bench: DerivedBench) -> None:
         self._bench = bench
@@ -157,7 +157,7 @@ class _Parsers:
         return row
 
     def _base(self, system: Reranked) -> ConstituentOutcome:
-        """Return what a reranker is to improve on: its parser or, of both, the better one."""
+        """Return the baseline of a reranker: its parser, or the better of both."""
         if system.parser != BOTH:
             return self.candidates(system.parser).alone()
         alone = [self.candidates(each).alone() for each in (LEFTCORNER, CONSTITUENT)]
@@ -175,9 +175,9 @@ def _parser_columns() -> tuple[Column, ...]:
         Column("exact", "exact", show.score),
         Column("difference", "gain", show.difference),
         Column("p_value", "p", show.p_value),
-        Column("oracle", "best of lists", show.score),
+        Column("oracle", "oracle F1", show.score),
         Column("tuning_kernel_weight", "evidence times", show.number),
-        Column("tuning_second", "second times", show.number),
+        Column("tuning_second", "second weight", show.number),
         Column("seconds", "training", show.time),
     )
 
@@ -189,18 +189,18 @@ def _parser_notes(bench: DerivedBench, systems: Sequence[Reranked]) -> list[str]
         for kernel in ("efficient-top", SST)
     }
     notes = [
-        f"{ABOUT_SCORES} best of lists: F1 if the best candidate were always chosen.",
-        f"gain and p: beside the parser alone, of both the better one, by a {ABOUT_TEST}. evidence, second: "
-        "what the evidence of the reranker and the score of the parser by classification are multiplied by; "
+        f"{ABOUT_SCORES} oracle F1: the score if the best candidate is always chosen.",
+        f"gain and p: relative to the parser alone (the better of both), by a {ABOUT_TEST}. kernel, second "
+        "weight: factors of the reranker's kernel score and of the score of the parser by classification, "
         f"tuned on {len(treebank.dev):,} {'dev' if bench.whole.dev else 'training'} sentences.",
-        f"training: of the reranker, from lists of {n_lists['efficient-top']:,} training sentences; tree "
-        f"kernels (SST, decay {SST_DECAY:g}, as Collins & Duffy 2002) from {n_lists[SST]:,}, as their time "
-        "grows with the square. Those of both parsers learn from the lists of the left-corner parser.",
-        f"{PENN}: as {PAPER} print them, section 23. Other data: not to be compared with the scores here.",
+        f"training: time of the reranker on the lists of {n_lists['efficient-top']:,} training sentences; "
+        f"tree kernels (SST, decay {SST_DECAY:g}, as Collins & Duffy 2002) on {n_lists[SST]:,}, since their "
+        "time is quadratic. Rerankers of both parsers are trained on the lists of the left-corner parser.",
+        f"{PENN}: as reported by {PAPER}, section 23. Other data: not comparable with the scores here.",
     ]
     return notes if any(each.kernel for each in systems) else [notes[0], notes[-1]]
 
 
 def _describe_constituent(bench: DerivedBench) -> str:
     given = bench.constituent_parser
-    return f"the model {given.name}, trained before" if given else "trained on the same sentences"
+    return f"pretrained model {given.name}" if given else "trained on the same sentences"

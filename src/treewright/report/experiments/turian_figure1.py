@@ -1,4 +1,4 @@
-"""Turian & Melamed (2006), Figure 1: dev scores as training goes on."""
+"""Turian & Melamed (2006), Figure 1: dev scores during training."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -11,14 +11,14 @@ from treewright.report.tables import Column, Findings, Row, Table
 from treewright.report.turian.bench import ABOUT_LENGTH, PAPER, PENN, ConstituentBench, TaggedSettings
 
 ABOUT_TREES = (
-    "Time is the sum over the trees of all labels, as if grown one after another; scores on dev sentences, "
-    "the preparation and, on a new machine, the compilation are not in it."
+    "Time is the sum over the trees of all labels, without the evaluation on the dev set, the preparation "
+    "and the compilation."
 )
 
 
 @experiment("turian-figure1", TaggedSettings)
 def figure1(settings: TaggedSettings, inputs: Inputs) -> Findings:
-    """Show how the dev score, the number of parameters and the weight lost change as training goes on."""
+    """Show the dev score, the number of parameters and the weight lost during training."""
     bench, systems = ConstituentBench(settings, inputs), settings.systems()
     rows = [
         {"title": system.title, **step._asdict(), "lost": 100 * step.lost}
@@ -36,16 +36,17 @@ def figure1(settings: TaggedSettings, inputs: Inputs) -> Findings:
     )
     notes = [
         ABOUT_TREES,
-        "Weight lost: percent of the example weight that the last sample lacked, for the label with the most "
+        "Weight lost: percentage of the example weight missing from the last sample, for the label with the "
+        "most "
         "examples. " + ABOUT_LENGTH,
-        f"{PAPER} draws curves: a peak of 90.55 with 6.3K parameters after 5.4 days, above 89 after 2.5 "
+        f"{PAPER} plots curves: a peak of 90.55 with 6.3K parameters after 5.4 days, above 89 after 2.5 "
         f"days, and less than 1% lost after one day ({PENN}, up to 15 words: other data).",
     ]
     return Findings(
-        f"{PAPER}, Figure 1: dev score as training goes on",
+        f"{PAPER}, Figure 1: dev score during training",
         (Table(f"Steps of the training on {bench.treebank.name}", columns, rows, notes),),
         partial(_draw_steps, rows=rows),
-        "F1 on dev sentences (solid) and percent of example weight lost by sampling (dashed), by training "
+        "F1 on the dev set (solid) and percentage of example weight lost by sampling (dashed), by training "
         "time and by the number of non-zero parameters.",
         bench.facts(settings),
     )

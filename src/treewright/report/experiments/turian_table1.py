@@ -32,14 +32,14 @@ REPORTED = (
 
 @dataclass(frozen=True)
 class TurianTable1Settings(TaggedSettings):
-    """The settings of Table 1."""
+    """Settings of Table 1."""
 
     max_lengths: tuple[Count | None, ...] = (SHORT, None)
 
 
 @experiment("turian-table1", TurianTable1Settings)
 def table1(settings: TurianTable1Settings, inputs: Inputs) -> Findings:
-    """Test parsers of several strategies, tags and lengths of sentences."""
+    """Evaluate parsers with several strategies, tags and sentence lengths."""
     bench, systems = ConstituentBench(settings, inputs), settings.systems()
     lengths = [system.max_length for system in systems]
     rows = []
@@ -47,21 +47,21 @@ def table1(settings: TurianTable1Settings, inputs: Inputs) -> Findings:
         for length in dict.fromkeys(filter(partial(_is_within, system.max_length), lengths)):
             rows.append(_result_row(bench, system, length))
             report(_summary(rows[-1]))
-    # Results on the same test sentences stand together.
+    # Group results on the same test sentences.
     rows.sort(key=lambda row: lengths.index(row["max_length"]))
     shown = [*rows, *_paper_rows()]
     notes = [
-        f"{PENN}: as the paper prints them, for sections 02-21 to train and 23 to test, sentences of up to "
-        "15 words, tags of an outside tagger. Other data: not to be compared with the scores here.",
-        f"{ABOUT_LENGTH} Recall, precision and F1 as evalb with COLLINS.prm counts them.",
-        "Time is that of the whole training, with dev scores and, for predicted tags, taggers; a dash is for "
-        "one that was interrupted and went on. Parsing is on one core, tagging included.",
+        f"{PENN}: as reported in the paper, sections 02-21 for training and 23 for testing, sentences of at "
+        "most 15 words, tags of an external tagger. Other data: not comparable with the scores here.",
+        f"{ABOUT_LENGTH} Recall, precision and F1 as in evalb with COLLINS.prm.",
+        "Time is that of the whole training run, including dev scores and, for predicted tags, taggers; a "
+        "dash means that it was interrupted and resumed. Parsing uses one core and includes tagging.",
     ]
     return Findings(
-        f"{PAPER}, Table 1: scores on test sentences",
+        f"{PAPER}, Table 1: scores on the test set",
         (Table(f"Scores on {bench.treebank.name}", _result_columns(), shown, notes),),
         partial(draw_scores, rows=shown, title=lambda row: f"{row['title']}, {row['tested_on']}"),
-        "F1 on test sentences, here and, on other data, in the paper.",
+        "F1 on the test set, here and in the paper (other data).",
         bench.facts(settings),
     )
 
@@ -100,7 +100,7 @@ def _result_columns() -> tuple[Column, ...]:
         Column("f1", "F1", show.score),
         Column("recall", "recall", show.score),
         Column("precision", "precision", show.score),
-        Column("tagging", "tags right", show.score),
+        Column("tagging", "tagging", show.score),
         Column("seconds", "training", show.time),
         Column("rate", "sentences/s", show.whole),
         Column("n_trees", "trees", show.count),
@@ -109,4 +109,4 @@ def _result_columns() -> tuple[Column, ...]:
 
 
 def _summary(row: Row) -> str:
-    return f"{row['title']}, {row['tested_on']}: F1 {row['f1']:.2f}, {row['rate']:.0f} sentences a second"
+    return f"{row['title']}, {row['tested_on']}: F1 {row['f1']:.2f}, {row['rate']:.0f} sentences per second"

@@ -1,1 +1,1 @@
-"""What the experiments of Moschitti (2006) share."""
+"""Code shared by the experiments of Moschitti (2006)."""

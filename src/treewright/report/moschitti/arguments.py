@@ -1,4 +1,4 @@
-"""Arguments of predicates, in parts to train and to test on, as experiments with semantic roles need them."""
+"""Arguments of predicates in training, dev and test sets, for experiments with semantic roles."""
 
 import hashlib
 import json
@@ -25,12 +25,13 @@ class RolePart(NamedTuple):
     Attributes
     ----------
     trees : list of ConstTree
-        Of all sentences.
+        The trees of all sentences.
     arguments : list of Argument
-        In some of these trees, in their order.
+        The arguments in these trees, in order.
     n_unmatched : int
-        Arguments that are left out, as no constituent has their words.
+        Number of arguments that are not constituents and were dropped.
     n_predicates : int
+        Number of predicates.
     """
 
     trees: list[ConstTree]
@@ -40,17 +41,17 @@ class RolePart(NamedTuple):
 
     @property
     def n_all(self) -> int:
-        """How many arguments there are, those without a constituent included."""
+        """Number of arguments, including those that are not constituents."""
         return len(self.arguments) + self.n_unmatched
 
     @property
     def matched(self) -> float:
-        """The percentage of arguments that have a constituent."""
+        """Percentage of arguments that are constituents."""
         return FoundArguments(self.arguments, self.n_unmatched).matched
 
 
 class RoleCorpus(NamedTuple):
-    """Arguments in three parts, of which dev is not learnt from."""
+    """Arguments of the training, dev and test set."""
 
     name: str
     train: RolePart
@@ -58,7 +59,7 @@ class RoleCorpus(NamedTuple):
     test: RolePart
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row of counts for each part."""
+        """Return a row of counts for each set."""
         return [
             {
                 "title": f"{self.name}, {name}",
@@ -73,14 +74,14 @@ class RoleCorpus(NamedTuple):
 
 
 class PropBank(NamedTuple):
-    """A treebank with roles: for each part, gold trees and the propositions of their sentences."""
+    """A treebank with semantic roles: gold trees and propositions of each set."""
 
     name: str
     trees: dict[str, list[ConstTree]]
     sentences: dict[str, list[PropSentence]]
 
     def corpus(self, trees: dict[str, list[ConstTree]] | None = None) -> RoleCorpus:
-        """Return the arguments of verbs, in gold trees or in others of the same words."""
+        """Return the arguments of verbs, in gold trees or in other trees of the same sentences."""
         trees = trees or self.trees
         parts = {name: make_part(trees[name], self.sentences[name]) for name in PARTS}
         for name in ("train", "test"):
@@ -97,7 +98,7 @@ def make_part(trees: list[ConstTree], sentences: Sequence[PropSentence]) -> Role
 
 
 def find_propbank(data: Path) -> tuple[CorpusFiles, CorpusFiles]:
-    """Return the files of the one constituency treebank of a folder, and those of its roles."""
+    """Return the files of the only constituency treebank of a folder, and those of its roles."""
     trees = find_treebank(data)
     return trees, CorpusFiles(
         trees.name, _props_of(trees.train), trees.dev and _props_of(trees.dev), _props_of(trees.test)
@@ -112,7 +113,7 @@ def _props_of(brackets: Path) -> Path:
 
 
 def read_propbank(data: Path, n_sentences: int | None = None) -> PropBank:
-    """Read trees and propositions, perhaps with the first sentences only to train on."""
+    """Read trees and propositions, optionally with the first training sentences only."""
     brackets, columns = find_propbank(data)
     ends = {"train": n_sentences}
     trees, sentences = {}, {}
@@ -124,7 +125,7 @@ def read_propbank(data: Path, n_sentences: int | None = None) -> PropBank:
 
 
 def write_arguments(corpus: RoleCorpus, store: ResultStore) -> Path:
-    """Write the parts to train and to test on into a file that is named by what is in it; return its path."""
+    """Write the training and test set to a file that is named by its content, and return its path."""
     text = json.dumps({"train": _as_values(corpus.train), "test": _as_values(corpus.test)}).encode()
     path = store.path("arguments", f"{hashlib.sha256(text).hexdigest()[:NAME_LENGTH]}.json")
     if not path.exists():
@@ -139,7 +140,7 @@ def _as_values(part: RolePart) -> Values:
 
 
 class KeptArguments(NamedTuple):
-    """Arguments as they were written: each with the number of its sentence."""
+    """Stored arguments, each with the index of its sentence."""
 
     n_sentences: int
     places: list[int]
@@ -152,7 +153,7 @@ class KeptArguments(NamedTuple):
 
 
 def read_arguments(path: Path) -> dict[str, KeptArguments]:
-    """Read the parts to train and to test on."""
+    """Read the training and test set."""
     kept: Values = json.loads(path.read_text(encoding="utf-8"))
     return {name: _from_values(part) for name, part in kept.items()}
 

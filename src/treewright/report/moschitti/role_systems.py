@@ -1,4 +1,4 @@
-"""Classifiers of roles, trained and tested one by one; what was found is kept."""
+"""Role classifiers, trained and tested one by one; results are kept."""
 
 import time
 from collections import Counter
@@ -7,29 +7,30 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
+from treewright._typing import Range
 from treewright.kernels.machines import TreeKernelClassifier
 from treewright.metrics.roles import RoleScore
 from treewright.metrics.significance import SignificanceResult, accuracy_significance
 from treewright.progress import report
 from treewright.report import show
-from treewright.report.experiment import Inputs, ThreadedSettings, choose_rows
+from treewright.report.experiment import Inputs, ThreadedSettings, choose_rows, given_options
 from treewright.report.moschitti.arguments import KeptArguments, RoleCorpus, read_arguments, write_arguments
 from treewright.report.separate_process import LostProcessError, Values, peak_memory, run_alone
 from treewright.report.store import make_name
 from treewright.srl.arguments import Argument, merge_adjuncts
 from treewright.srl.features import SETS
 from treewright.srl.linear import MOST_ROUNDS, LinearMachine
-from treewright.srl.roles import COSTS, TREE_COST, TREE_KERNELS, RoleClassifier
+from treewright.srl.roles import COSTS, MINED, SUMS, TREE_COST, TREE_KERNELS, RoleClassifier
 
 MERGED, SEPARATE = "merged", "separate"
 EDITION = 2
-"""Of what is learnt; a larger one makes kept outcomes void."""
+"""Version of the training; increase it to invalidate stored results."""
 WITHOUT_RESULT = ("cache_memory",)
-"""Options on which no result depends."""
+"""Options that do not affect results."""
 
 
 class RoleSystem(NamedTuple):
@@ -41,16 +42,28 @@ class RoleSystem(NamedTuple):
 
     @property
     def base(self) -> str:
-        """What it is compared with: the linear system with the same features."""
+        """The baseline: the linear system with the same features."""
         return "linear-extended" if self.features == "extended" else "linear"
 
-    def make(self, adjuncts: str, *, random_state: int, n_jobs: int = 1) -> RoleClassifier:
-        """Return a classifier that has learnt nothing yet."""
+    def make(
+        self,
+        adjuncts: str,
+        *,
+        random_state: int,
+        n_jobs: int = 1,
+        weight: float | None = None,
+        C: float | None = None,  # noqa: N803
+    ) -> RoleClassifier:
+        """Return an unfitted classifier; `weight` is that of the linear part, `C` that of SVMs."""
         options: Values = {
             "kernel": self.kernel,
             "features": self.features or "standard",
             "adjuncts": adjuncts,
         }
+        if weight is not None and self.kernel in SUMS:
+            options["weight"] = weight
+        if C is not None and self.kernel != MINED:
+            options["C"] = C
         return RoleClassifier(random_state=random_state, n_jobs=n_jobs, **options)
 
 
@@ -72,18 +85,30 @@ SYSTEMS = {
 
 @dataclass(frozen=True)
 class RoleSettings(ThreadedSettings):
-    """The settings of experiments with semantic roles.
+    """Settings of experiments with semantic roles.
 
     Parameters
     ----------
     systems : tuple of str, optional
-        Rows of the table to fill, such as linear,sst, if not all.
+        Rows of the table, such as linear,sst (default: all).
+    weight : float, optional
+        Weight of the linear part in sums of kernels (default: that of the classifier).
+    C : float, optional
+        Inverse of the regularization strength, except for mined conjunctions (default: depends on the
+        kernel).
     """
 
     systems: tuple[str, ...] | None = None
+    weight: Annotated[float, Range(1e-6, 1e6)] | None = None
+    C: Annotated[float, Range(1e-9, 1e9)] | None = None
+
+    @property
+    def learning(self) -> Values:
+        """Options of the classifiers that replace their defaults."""
+        return given_options(self, ("weight", "C"))
 
     def choose_systems(self, default: Sequence[str] | None = None) -> list[str]:
-        """Return the names of systems, with those that they are compared with."""
+        """Return the names of systems, including their baselines."""
         wanted = self.systems or default
         return choose_rows(
             tuple(SYSTEMS), wanted, always=[SYSTEMS[one].base for one in wanted or () if one in SYSTEMS]
@@ -92,50 +117,50 @@ class RoleSettings(ThreadedSettings):
 
 @dataclass(frozen=True)
 class AdjunctSettings(RoleSettings):
-    """The settings of experiments that treat adjuncts in two ways.
+    """Settings of experiments with two treatments of adjuncts.
 
     Parameters
     ----------
     adjuncts : {"both", "merged", "separate"}
-        Treat all kinds of ARGM as one role (merged), each as its own (separate), or do both.
+        Treat all kinds of ARGM as one role (merged), each as its own role (separate), or both.
     """
 
     adjuncts: Literal["both", "merged", "separate"] = "both"
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The treatments of adjuncts that are asked for."""
+        """The requested treatments of adjuncts."""
         return (MERGED, SEPARATE) if self.adjuncts == "both" else (self.adjuncts,)
 
 
 class RoleBench:
-    """Arguments on which systems are trained, each in a process of its own, and tested.
+    """Arguments for training and testing systems, each in a separate process.
 
-    Predictions are kept under names made of the arguments and all options that they depend on. What is there
-    is not done again.
+    Predictions are stored under a fingerprint of the arguments and all relevant options, and reused.
     """
 
-    def __init__(self, corpus: RoleCorpus, settings: ThreadedSettings, inputs: Inputs) -> None:
+    def __init__(self, corpus: RoleCorpus, settings: RoleSettings, inputs: Inputs) -> None:
         self.corpus, self.settings = corpus, settings
         self.store = inputs.store
         self.path = write_arguments(corpus, inputs.store)
 
     def outcome(self, name: str, adjuncts: str, n_sentences: int | None = None) -> Values:
-        """Return the roles that a system finds for the arguments to test on, and facts about it.
+        """Return the predictions of a system for the test arguments, and facts about it.
 
         Parameters
         ----------
         name : str
             One of `SYSTEMS`.
         adjuncts : {"merged", "separate"}
+            Treatment of adjuncts.
         n_sentences : int, optional
-            Train on so many sentences, which the seed chooses; on all without it.
+            Number of training sentences, chosen at random (by default, all).
 
         Returns
         -------
         dict
-            ``predicted``, ``seconds``, ``test_seconds``, ``memory``, ``size`` and ``n_arguments``; or
-            ``failure`` alone, which is not kept.
+            ``predicted``, ``seconds``, ``test_seconds``, ``memory``, ``size`` and ``n_arguments``; or only
+            ``failure``, which is not stored.
         """
         if n_sentences == len(self.corpus.train.trees):
             n_sentences = None
@@ -153,6 +178,7 @@ class RoleBench:
             "n_sentences": n_sentences,
             "random_state": settings.random_state,
             "n_jobs": settings.n_jobs,
+            "learning": settings.learning,
         }
         try:
             found = run_alone(f"{__name__}:train_roles", task)
@@ -163,7 +189,7 @@ class RoleBench:
         return self.store.put(kept_as, found)
 
     def labels(self, adjuncts: str) -> list[str]:
-        """Return the right roles of the arguments to test on."""
+        """Return the gold roles of the test arguments."""
         return self._labels[adjuncts]
 
     @cached_property
@@ -172,26 +198,26 @@ class RoleBench:
         return {SEPARATE: separate, MERGED: list(map(merge_adjuncts, separate))}
 
     def accuracy(self, predicted: Sequence[str], adjuncts: str) -> float:
-        """Return the percentage of arguments with the right role, of those that have a constituent."""
+        """Return the accuracy on arguments that are constituents, in percent."""
         return 100 * sum(self.is_right(predicted, adjuncts)) / len(predicted)
 
     def accuracy_of_all(self, predicted: Sequence[str], adjuncts: str) -> float:
-        """Return the percentage of all arguments, where those without a constituent are wrong."""
+        """Return the accuracy on all arguments, where those that are not constituents count as errors."""
         return 100 * sum(self.is_right(predicted, adjuncts)) / self.corpus.test.n_all
 
     def is_right(self, predicted: Sequence[str], adjuncts: str) -> list[bool]:
-        """Tell for each argument whether its role is right."""
+        """Return whether the role of each argument is correct."""
         return [one == other for one, other in zip(predicted, self.labels(adjuncts), strict=True)]
 
     def compare(self, predicted: Sequence[str], base: Sequence[str], adjuncts: str) -> SignificanceResult:
-        """Test whether a system differs from another, exchanging all arguments of a sentence together."""
+        """Test whether two systems differ significantly, swapping all arguments of a sentence together."""
         rights = (self.is_right(each, adjuncts) for each in (predicted, base))
         trees = [argument.tree for argument in self.corpus.test.arguments]
         groups = np.cumsum([False, *(one is not other for one, other in pairwise(trees))])
         return accuracy_significance(*rights, groups=groups.tolist(), random_state=self.settings.random_state)
 
     def scores(self, predicted: Sequence[str], adjuncts: str) -> dict[str, RoleScore]:
-        """Return how well each role is found, in alphabetical order."""
+        """Return the scores of each role, in alphabetical order."""
         labels = self.labels(adjuncts)
         n_gold, n_predicted = Counter(labels), Counter(predicted)
         n_right = Counter(one for one, other in zip(predicted, labels, strict=True) if one == other)
@@ -199,7 +225,7 @@ class RoleBench:
         return {name: RoleScore(n_gold[name], n_predicted[name], n_right[name]) for name in names}
 
     def _name(self, system: RoleSystem, adjuncts: str, n_sentences: int | None) -> str:
-        made = system.make(adjuncts, random_state=self.settings.random_state)
+        made = system.make(adjuncts, random_state=self.settings.random_state, **self.settings.learning)
         left_out = (*WITHOUT_RESULT, "features")
         own = [value for name, value in made.result_params().items() if name not in left_out]
         kernels = {name: kernel.get_params() for name, kernel in TREE_KERNELS.items()}
@@ -207,16 +233,18 @@ class RoleBench:
         return self.name("roles", own, fixed, n_sentences)
 
     def name(self, *what: object) -> str:
-        """Return the name under which something is kept that depends on the arguments."""
+        """Return the name under which a result that depends on the arguments is stored."""
         return make_name(EDITION, self.path.stem, *what)
 
 
 def train_roles(task: Values) -> Values:
-    """Train and test a classifier, as told by JSON; `run_alone` calls this."""
+    """Train and test the classifier that `task` describes; `run_alone` calls this function."""
     parts = read_arguments(Path(task["arguments"]))
     train = choose_arguments(parts["train"], task["n_sentences"], task["random_state"])
     system: RoleSystem = SYSTEMS[task["system"]]
-    classifier = system.make(task["adjuncts"], random_state=task["random_state"], n_jobs=task["n_jobs"])
+    classifier = system.make(
+        task["adjuncts"], random_state=task["random_state"], n_jobs=task["n_jobs"], **task["learning"]
+    )
     start = time.perf_counter()
     classifier.fit(train)
     trained = time.perf_counter()
@@ -232,7 +260,7 @@ def train_roles(task: Values) -> Values:
 
 
 def choose_arguments(part: KeptArguments, n_sentences: int | None, random_state: int) -> list[Argument]:
-    """Return the arguments of the first sentences in an order that the seed decides; all without a number."""
+    """Return the arguments of `n_sentences` random sentences; all if it is None."""
     if n_sentences is None:
         return part.arguments
     order = np.random.default_rng(random_state).permutation(part.n_sentences)
@@ -240,7 +268,7 @@ def choose_arguments(part: KeptArguments, n_sentences: int | None, random_state:
 
 
 def count_parameters(classifier: RoleClassifier) -> int:
-    """Return how many support vectors a machine has, or how many features a linear model."""
+    """Return the number of support vectors of an SVM, or of features of a linear model."""
     model = classifier.model_
     if model is None:
         return 0

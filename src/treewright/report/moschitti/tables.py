@@ -1,4 +1,4 @@
-"""Tables of systems for semantic roles, as the experiments of Moschitti (2006) have them."""
+"""Tables of systems for semantic roles, for the experiments of Moschitti (2006)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,23 +17,21 @@ ROLES = ("ARG0", "ARG1", "ARG2", "ARG3", "ARG4", "ARG5", "ARGA", "ARGM")
 
 MARKS = "os^Dv<>PX*hp"
 TITLES = {MERGED: "ArgM merged", SEPARATE: "ArgM separate"}
-ABOUT_ADJUNCTS = (
-    "Merged: all kinds of ArgM are one role, as in the paper; separate: each is a role of its own."
-)
+ABOUT_ADJUNCTS = "Merged: all kinds of ArgM are one role, as in the paper; separate: each is its own role."
 ABOUT_TESTS = (
-    "Gains and p-values (approximate randomisation over sentences, 10,000 shuffles, two-sided) are against "
-    "the linear system with the same features; for kernels of trees alone, fragments and mined "
-    "conjunctions, with the standard features."
+    "Gains and p-values (approximate randomisation over sentences, 10,000 shuffles, two-sided) are relative "
+    "to the linear system with the same features; for tree kernels alone, fragments and mined "
+    "conjunctions, to that with the standard features."
 )
 ABOUT_SYSTEMS = (
     "Linear: standard features of the CoNLL-2005 task; extended: with neighbours, prepositions, frames and "
     "conjunctions. Sums are of normalised kernels. Mined: conjunctions of the standard features. Size: "
-    "support vectors of all machines together, features of linear models, or conjunctions."
+    "total support vectors of all SVMs, features of linear models, or conjunctions."
 )
-ABOUT_TIME = "Each system is trained in a process of its own; time is elapsed time, kernel values included."
+ABOUT_TIME = "Each system is trained in a separate process; time is elapsed time, including kernel values."
 ABOUT_ARGUMENTS = (
-    "Arguments of verbs, gold boundaries and predicates. Those whose words no constituent has for itself are "
-    "not learnt from; accuracy is that of the others, unless it is said to be of all."
+    "Arguments of verbs, with gold boundaries and predicates. Arguments that are not constituents are not "
+    "used for training; accuracy is that of the others, except where it is of all."
 )
 NOTES = (ABOUT_ADJUNCTS, ABOUT_ARGUMENTS, ABOUT_TESTS, ABOUT_SYSTEMS, ABOUT_TIME)
 
@@ -41,7 +39,7 @@ NOTES = (ABOUT_ADJUNCTS, ABOUT_ARGUMENTS, ABOUT_TESTS, ABOUT_SYSTEMS, ABOUT_TIME
 def try_systems(
     bench: RoleBench, names: Sequence[str], kinds: Sequence[str]
 ) -> dict[tuple[str, str], Values]:
-    """Return what systems find, by their names and the treatment of adjuncts."""
+    """Return the outcomes of systems, by name and treatment of adjuncts."""
     pairs = [(name, kind) for kind in kinds for name in names]
     return {each: bench.outcome(*each) for each in track(pairs, "rows of the table", unit="systems")}
 
@@ -52,7 +50,7 @@ def result_rows(
     found: dict[tuple[str, str], Values],
     reported: Mapping[str, float] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return a row for each system, with what the paper reports of it."""
+    """Return a row for each system, with the paper's figures."""
     kinds = list(dict.fromkeys(kind for _, kind in found))
     rows = []
     for name in names:
@@ -70,7 +68,7 @@ def result_rows(
 
 
 def _result(bench: RoleBench, kind: str, outcome: Values, base: Values, *, is_base: bool) -> Values:
-    """Return the cells of a system for one treatment of adjuncts; none for one that failed."""
+    """Return the cells of a system for one treatment of adjuncts; empty if it failed."""
     if "failure" in outcome:
         return {}
     predicted = outcome["predicted"]
@@ -105,7 +103,7 @@ def result_columns(
 
 
 def role_tables(bench: RoleBench, names: Sequence[str], found: dict[tuple[str, str], Values]) -> list[Table]:
-    """Return F1 by role, for each treatment of adjuncts; a row a role, as in the paper."""
+    """Return tables of F1 by role, one for each treatment of adjuncts, as in the paper."""
     tables = []
     for kind in dict.fromkeys(kind for _, kind in found):
         scores = {
@@ -115,7 +113,7 @@ def role_tables(bench: RoleBench, names: Sequence[str], found: dict[tuple[str, s
         }
         labels = bench.labels(kind)
         roles = sorted({*labels, *(label for each in scores.values() for label in each)})
-        # The paper's roles stand there in any case.
+        # Always include the paper's roles.
         roles = list(dict.fromkeys([*(ROLES if kind == MERGED else ROLES[:-1]), *roles]))
         rows = [
             {"role": role, "n": labels.count(role)}
@@ -145,13 +143,15 @@ def counts_table(corpora: Sequence[RoleCorpus]) -> Table:
 
 
 def describe_settings(settings: RoleSettings) -> dict[str, str]:
-    """Return what a result depends on as texts, by name."""
+    """Return the settings that affect a result as text, by name."""
     sentences = "all" if settings.n_sentences is None else f"the first {settings.n_sentences:,}"
     made = SYSTEMS["sst"].make(MERGED, random_state=settings.random_state)
     return {
         "training sentences": sentences,
         **{f"decay, {name.upper()}": _show_decay(kernel) for name, kernel in TREE_KERNELS.items()},
-        "tolerance of machines": f"{made.tol:g}",
+        "C": "default of each kernel" if settings.C is None else f"{settings.C:g}",
+        "weight of linear parts": f"{made.weight if settings.weight is None else settings.weight:g}",
+        "tolerance of SVMs": f"{made.tol:g}",
         "random_state": str(settings.random_state),
         "n_jobs": str(settings.n_jobs),
     }
@@ -163,7 +163,7 @@ def _show_decay(kernel: Kernel) -> str:
 
 
 def draw_accuracies(figure: Any, *, rows: Sequence[Row], kinds: Sequence[str]) -> None:  # noqa: ANN401
-    """Draw the accuracies of each row."""
+    """Plot the accuracies of each row."""
     figure.set_size_inches(7.5, 1.1 + 0.36 * len(rows))
     axes = figure.subplots()
     series = {f"{kind}_accuracy": TITLES[kind] for kind in kinds} | {"paper": "paper, other data"}

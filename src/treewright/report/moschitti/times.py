@@ -1,7 +1,7 @@
-"""Training time of one machine with the fast tree kernel and with the naive one, in one run.
+"""Training time of one SVM with the fast and the naive tree kernel, in one run.
 
-Moschitti (2006) trains a machine for ARG0 against all other roles: 6 hours with the fast kernel, more than a
-week with the naive one. Here both go through the same solver; only kernel values are made in two ways.
+Moschitti (2006) trains an SVM for ARG0 against all other roles: 6 hours with the fast kernel, more than a
+week with the naive one. Here both use the same solver; only the kernel values are computed in two ways.
 """
 
 import time
@@ -28,24 +28,24 @@ from treewright.srl.roles import TREE_COST
 
 PAPER = "Moschitti (2006)"
 SUBSET_DECAY, PARTIAL_DECAY, DEPTH_DECAY = 0.4, 0.8, 0.4
-"""The paper's."""
+"""The label of the paper."""
 LABEL = "ARG0"
 FIRST = 500
-"""Arguments of the smallest problem; each further one has twice as many."""
+"""Number of arguments of the smallest problem; each further problem is twice as large."""
 LEAST_POINTS = 3
-"""For an exponent to be fitted."""
+"""Minimum number of problems for fitting an exponent."""
 GROWTH = 4
-"""By which the time of a problem of twice the size is guessed, before it is begun."""
+"""Estimated ratio of the times of two problems, one twice as large as the other."""
 TOLERANCE = 1e-2
 SHORTEST = 1e-6
-"""Seconds; clocks of some systems stand still for longer."""
+"""Minimum time in seconds, since some clocks have a coarse resolution."""
 CACHE_MEMORY = 4 << 30
 
 Make = Callable[[Sequence[ConstTree]], PackedExamples]
 
 
 class NaiveTrees(PackedExamples):
-    """Trees of which all pairs of nodes are visited for each value of the normalised subset tree kernel."""
+    """Trees for the naive algorithm of the normalised subset tree kernel: it visits all pairs of nodes."""
 
     def __init__(self, trees: Sequence[ConstTree], decay: float = SUBSET_DECAY) -> None:
         self._evaluate = naive_subset_trees(trees, decay)
@@ -65,7 +65,7 @@ class NaiveTrees(PackedExamples):
         return values
 
     def compare(self, examples: Sequence[Any]) -> FloatArray:
-        """See `PackedExamples`; here, examples are numbers of trees."""
+        """See `PackedExamples`; here, examples are indices of trees."""
         return self.block(np.asarray(examples), np.arange(len(self)))
 
     def diagonal(self) -> FloatArray:
@@ -82,7 +82,7 @@ MAKERS: dict[str, Make] = {"fast": pack_fast, "naive": NaiveTrees}
 
 
 def train_machine(make: Make, trees: Sequence[ConstTree], signs: FloatArray) -> tuple[Solution, float]:
-    """Return a machine and the seconds of CPU time it took, the preparation of the trees included."""
+    """Return an SVM and its CPU time in seconds, including the preparation of the trees."""
     begin = time.process_time()
     cache = RowCache(make(trees), CACHE_MEMORY)
     problem = classification_problem(np.arange(len(trees)), signs, np.full(len(trees), TREE_COST))
@@ -92,7 +92,7 @@ def train_machine(make: Make, trees: Sequence[ConstTree], signs: FloatArray) -> 
 
 
 def measure_size(kinds: Sequence[str], trees: Sequence[ConstTree], signs: FloatArray) -> dict[str, Any]:
-    """Return a row: the time of the training by each kind of kernel, and what came of it."""
+    """Return a row: the training time with each kernel, and the results."""
     row: dict[str, Any] = {"n_arguments": len(trees)}
     for kind in kinds:
         solution, seconds = train_machine(MAKERS[kind], trees, signs)
@@ -102,7 +102,7 @@ def measure_size(kinds: Sequence[str], trees: Sequence[ConstTree], signs: FloatA
 
 
 def time_kernels(task: Values) -> Values:
-    """Measure problems of growing size until time is up; `run_alone` calls this."""
+    """Measure problems of growing size until the time limit; `run_alone` calls this function."""
     arguments = read_arguments(Path(task["arguments"]))["train"].arguments
     order = np.random.default_rng(task["random_state"]).permutation(len(arguments))
     trees = argument_trees(arguments)
@@ -129,14 +129,14 @@ def time_kernels(task: Values) -> Values:
 
 
 def extrapolate(rows: Sequence[dict[str, Any]], kind: str, size: int) -> float:
-    """Return the time for a size, by a line through the logarithms of times that were measured."""
+    """Return the time for a size, extrapolated by a log-log fit of the measured times."""
     sizes, times = (np.array([row[key] for row in rows]) for key in ("n_arguments", kind))
     slope, constant = np.polyfit(np.log(sizes), np.log(times), 1)
     return float(np.exp(constant + slope * np.log(size)))
 
 
 def fit_exponent(sizes: FloatArray, times: FloatArray) -> tuple[float, float]:
-    """Return with which power of the size times grow, and its standard error: a line of logarithms."""
+    """Return the exponent of the growth of times with size, and its standard error, by a log-log fit."""
     x, y = np.log(sizes), np.log(times)
     slope, constant = np.polyfit(x, y, 1)
     variance = np.sum((y - slope * x - constant) ** 2) / (len(x) - 2)
@@ -144,7 +144,7 @@ def fit_exponent(sizes: FloatArray, times: FloatArray) -> tuple[float, float]:
 
 
 def fit_exponents(rows: Sequence[dict[str, Any]]) -> dict[str, tuple[float, float]]:
-    """Return, for each kind, with which power of the size the time grows, and the standard error."""
+    """Return, for each kernel, the exponent of the growth of its time, and the standard error."""
     both = _with_both(rows)
     sizes = np.array([float(row["n_arguments"]) for row in both])
     return {kind: fit_exponent(sizes, np.array([row[kind] for row in both])) for kind in MAKERS}
@@ -155,7 +155,7 @@ def _with_both(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def timed(bench: RoleBench, most_seconds: float) -> Values:
-    """Return the times of both kernels, which are measured if they are not kept."""
+    """Return the times of both kernels; measure them unless they are stored."""
     random_state = bench.settings.random_state
     task = {
         "arguments": str(bench.path),
@@ -176,7 +176,7 @@ def timed(bench: RoleBench, most_seconds: float) -> Values:
 
 
 def time_rows(found: Values) -> list[dict[str, Any]]:
-    """Return the rows of the table: what was measured and, if not for all arguments, what that would be."""
+    """Return the rows of the table: measured times, and extrapolated times for all arguments if necessary."""
     rows = [{**row, "title": "measured"} for row in found["rows"]]
     both = _with_both(rows)
     for row in both:

@@ -1,1 +1,1 @@
-"""What the experiments of Qian & Liu (2015) share."""
+"""Code shared by the experiments of Qian & Liu (2015)."""

@@ -1,4 +1,4 @@
-"""What the experiments of Qian & Liu (2015) share: settings, texts, and rerankers on a treebank."""
+"""Settings, notes and rerankers shared by the experiments of Qian & Liu (2015)."""
 
 import time
 from collections.abc import Sequence
@@ -25,36 +25,36 @@ PAPER = "Qian & Liu (2015)"
 PAPER_BASE = 93.07
 """UAS of the paper's third-order parser on the Penn Treebank."""
 ABOUT_P = (
-    "p: two-sided randomisation test against the third-order parser; * where it is below 0.05. "
+    "p: two-sided randomisation test against the third-order parser; * if below 0.05. "
     "Not corrected for the number of systems."
 )
 ABOUT_TIME = (
-    "Times are without the candidate lists, which all systems share; the first training on a machine also "
-    "compiles. A dash is for a training that was interrupted and went on."
+    "Times do not include the candidate lists, which all systems share; the first training run on a machine "
+    "includes compilation. A dash means that training was interrupted and resumed."
 )
-ABOUT_PENN = f"paper: {PAPER}, on the Penn Treebank, punctuation left out, on one Core i7 of 3.4 GHz."
+ABOUT_PENN = f"paper: {PAPER}, on the Penn Treebank, without punctuation, on a 3.4 GHz Core i7."
 TOLD = (
     *("random_state", "n_jobs", "epochs", "runs", "k", "folds", "threshold", "thresholds", "degrees"),
     *("systems", "tags", "punctuation"),
 )
-"""Settings that pages tell of, in this order."""
+"""Settings shown on pages, in this order."""
 PUNCTUATION_TEXTS = {
-    "all": "scored like words",
-    "unicode": "left out (words of Unicode punctuation alone)",
-    "penn": "left out (by Penn tags)",
+    "all": "scored",
+    "unicode": "ignored (words of Unicode punctuation)",
+    "penn": "ignored (by Penn tags)",
 }
 
 
 @dataclass(frozen=True)
 class DependencySettings(ThreadedSettings):
-    """The settings of experiments that train a dependency parser.
+    """Settings of experiments that train a dependency parser.
 
     Parameters
     ----------
     epochs : int, optional
-        Training epochs of the dependency parser, if not its default.
+        Training epochs of the dependency parser (default: that of the parser).
     runs : int, optional
-        Training runs of the dependency parser to average, if not its default.
+        Training runs of the dependency parser to average (default: that of the parser).
     folds : int
         Number of cross-validation folds.
     """
@@ -64,7 +64,7 @@ class DependencySettings(ThreadedSettings):
     folds: Annotated[int, Range(2)] = 10
 
     def make_parser(self, tags: str = "predicted") -> DependencyParser:
-        """Make the third-order parser that experiments start from."""
+        """Make the third-order parser of the experiments."""
         options = given_options(self, ("random_state", "n_jobs", "epochs", "runs"))
         return DependencyParser(order=3, **{"tags": tags, **options})
 
@@ -76,18 +76,18 @@ class DependencySettings(ThreadedSettings):
 
 @dataclass(frozen=True)
 class RerankingSettings(DependencySettings):
-    """The settings of experiments with dependency rerankers.
+    """Settings of experiments with dependency rerankers.
 
     Parameters
     ----------
     folds : int
-        Number of jackknife folds in which the training sentences are parsed for the candidate lists.
+        Number of jackknife folds for the candidate lists of the training sentences.
     k : int
         Length of the candidate lists.
     tags : {"predicted", "gold"}
-        Part-of-speech tags: predicted by the parser's own tagger, or gold.
+        Use tags predicted by the parser's own tagger, or gold tags.
     punctuation : {"all", "unicode", "penn"}
-        Score punctuation like words (all), or leave it out by this rule.
+        Score punctuation (all), or ignore it by Unicode category or Penn tag.
     """
 
     k: Annotated[int, Range(2)] = 10
@@ -95,7 +95,7 @@ class RerankingSettings(DependencySettings):
     punctuation: Literal["all", "unicode", "penn"] = "all"
 
     def facts(self) -> dict[str, str]:
-        """Return what a result depends on as texts, by name."""
+        """Return the settings that affect a result as text, by name."""
         parser = self.make_parser(self.tags)
         shown: dict[str, Any] = {name: getattr(self, name) for name in TOLD if hasattr(self, name)}
         shown |= {"epochs": parser.epochs, "runs": parser.runs}
@@ -107,7 +107,7 @@ class RerankingSettings(DependencySettings):
 
 @dataclass(frozen=True)
 class MiningSettings(RerankingSettings):
-    """The settings of experiments that select features at one threshold.
+    """Settings of experiments that select features with one threshold.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class MiningSettings(RerankingSettings):
 
 
 class Ranking(NamedTuple):
-    """What tells one reranker from another."""
+    """The options of a reranker."""
 
     space: str
     learner: str
@@ -129,14 +129,14 @@ class Ranking(NamedTuple):
 
 @dataclass
 class DependencyOutcome:
-    """What a system has made of the test sentences, and facts about it.
+    """Predictions of a system for the test sentences, and facts about it.
 
     Attributes
     ----------
     trees : list of DepTree or None
-        None if its training failed.
+        Predicted trees; None if training failed.
     facts : dict
-        Of a parser, `seconds` (None if its training was interrupted); of a reranker also `memory` in bytes,
+        For a parser `seconds` (None if training was interrupted); for a reranker also `memory` in bytes,
         `n_features`, `n_templates`, `reached`, `beta`, `oracle` and `test_seconds`.
     failure : str
         Why there are no trees.
@@ -148,7 +148,7 @@ class DependencyOutcome:
 
 
 class Bench:
-    """A treebank on which a parser and its rerankers are trained and tested; what they find is kept."""
+    """A treebank for training and testing a parser and its rerankers; results are kept."""
 
     def __init__(self, files: CorpusFiles, settings: RerankingSettings, inputs: Inputs) -> None:
         self.settings = settings
@@ -157,7 +157,7 @@ class Bench:
         self._has_lists = False
 
     def base(self) -> DependencyOutcome:
-        """Return what the parser makes of the test sentences."""
+        """Return the predictions of the parser for the test sentences."""
         return self._outcome(self._store.find(self._name("base"), self._test_parser))
 
     def _test_parser(self) -> Values:
@@ -166,13 +166,13 @@ class Bench:
         return {**_columns(trees), **(self._store.get(path.stem) or {"seconds": None})}
 
     def reranked(self, ranking: Ranking) -> DependencyOutcome:
-        """Return what a reranker makes of the parser's candidates; it is trained in a process of its own."""
+        """Return the predictions of a reranker, which is trained in a separate process."""
         shared = {name: getattr(self.settings, name) for name in ("k", "folds", "random_state", "n_jobs")}
         options = {**ranking._asdict(), **shared}
         if ranking.learner == "kernel" or ranking.space == "template":
             del options["threshold"]  # nothing is mined
         chosen = DependencyReranker(**options).result_params()
-        del chosen["significance_level"]  # tables show what a reranker does, be it good or bad
+        del chosen["significance_level"]  # tables show the reranker even if its gain is not significant
         name = self._name("reranked", *chosen.values())
         if (kept := self._store.get(name)) is None:
             unfinished = self._store.unfinished(name)
@@ -189,7 +189,7 @@ class Bench:
     def compare(
         self, outcome: DependencyOutcome, base: DependencyOutcome, metric: str = "uas"
     ) -> SignificanceResult:
-        """Test whether a system differs from another."""
+        """Test whether two systems differ significantly."""
         assert outcome.trees
         assert base.trees
         return significance(
@@ -204,7 +204,7 @@ class Bench:
     def comparison(
         self, outcome: DependencyOutcome, base: DependencyOutcome, metric: str = "uas"
     ) -> dict[str, Any]:
-        """Return the cells of a row that say how an outcome differs from another; none without trees."""
+        """Return the cells of a row that compare an outcome with another; empty without trees."""
         if not outcome.trees:
             return {}
         test = self.compare(outcome, base, metric)
@@ -213,20 +213,20 @@ class Bench:
     def row(
         self, title: str, outcome: DependencyOutcome, base: DependencyOutcome | None, *metrics: str
     ) -> dict[str, Any]:
-        """Return a row of a table: scores and facts of an outcome, and how its UAS differs from the base."""
+        """Return a row of a table: scores and facts of an outcome, and its UAS gain over the baseline."""
         scores = {metric: self.score(outcome, metric) for metric in metrics}
         row = {"title": title, **scores, **outcome.facts, "failure": outcome.failure}
         return row | self.comparison(outcome, base) if base else row
 
     def score(self, outcome: DependencyOutcome, metric: str = "uas") -> float | None:
-        """Return a score of an outcome, in percent; None where there are no trees."""
+        """Return a score of an outcome, in percent; None if there are no trees."""
         if outcome.trees is None:
             return None
         found = attachment(self.corpus.test, outcome.trees, punctuation=self._punctuation)
         return float(getattr(found, metric))
 
     def facts(self) -> dict[str, str]:
-        """Return what a result depends on as texts, by name."""
+        """Return the settings that affect a result as text, by name."""
         return {"treebank": f"{self.corpus.name}: {self.corpus.describe()}", **self.settings.facts()}
 
     @property
@@ -238,11 +238,11 @@ class Bench:
         return self.settings.parser_name(self.corpus, self.settings.tags)
 
     def _name(self, *what: object) -> str:
-        """Return the name under which an outcome is kept."""
+        """Return the name under which an outcome is stored."""
         return make_name(self._parser_name, *what, trees=(self.corpus.test,))
 
     def _trained_parser(self) -> Path:
-        """Return the file of the parser, which is trained if it is not there."""
+        """Return the file of the parser; train it if necessary."""
         return self._store.train(
             self._parser_name,
             lambda: self.settings.make_parser(self.settings.tags),
@@ -251,7 +251,7 @@ class Bench:
         )
 
     def _task(self, options: Values, unfinished: Path) -> Values:
-        """Return all that the process of a reranker needs to know; what all rerankers share is done first."""
+        """Return the task of a reranker's process; compute first what all rerankers share."""
         settings, parser, lists = self.settings, self._trained_parser(), self._store.path("lists", "")
         if not self._has_lists:
             report(f"{self.corpus.name}: candidate lists of the training sentences")
@@ -281,12 +281,12 @@ class Bench:
 
 
 def train_reranker(task: Values) -> Values:
-    """Train and test a reranker, as told by JSON; `run_alone` calls this."""
+    """Train and test the reranker that `task` describes; `run_alone` calls this function."""
     name, train, dev, test = task["files"]
     files = CorpusFiles(name, Path(train), dev and Path(dev), Path(test))
     corpus = read_corpus(files, task["n_sentences"])
     parser = load_parser(Path(task["parser"]), DependencyParser, n_jobs=task["options"]["n_jobs"])
-    # Tables show what a reranker does, be it good or bad.
+    # Tables show the reranker even if its gain is not significant.
     reranker = DependencyReranker(parser=parser, significance_level=None, **task["options"])
     start = time.perf_counter()
     reranker.fit(corpus.train, corpus.dev, cache=task["cache"], checkpoint=task["checkpoint"])
@@ -317,7 +317,7 @@ def describe_row(row: Row) -> str:
 
 
 def column_of(rows: Sequence[Row], key: str) -> list[Any]:
-    """Return the values of some rows under a key; None where there are none."""
+    """Return the values of rows under a key; None if missing."""
     return [row.get(key) for row in rows]
 
 

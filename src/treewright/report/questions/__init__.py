@@ -1,1 +1,1 @@
-"""Questions with their classes, and their parses."""
+"""Questions with their classes and parses."""

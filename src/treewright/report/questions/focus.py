@@ -1,7 +1,7 @@
-"""What a question asks for: its question word, and the noun phrase that follows.
+"""The focus of a question: its question word and the following noun phrase.
 
 "What is the capital of Peru?" and "What capital has Peru?" both ask for a capital. The noun is found by tags
-from the left, which still works where a parser trained on other text takes a question for a statement.
+from left to right, which works even if a parser trained on other text misparses the question as a statement.
 """
 
 import re
@@ -16,39 +16,39 @@ PHRASE_TAGS = NOUN_TAGS | {
     "JJ", "JJR", "JJS", "RBR", "RBS", "CD", "VBN", "VBG", "DT", "PDT", "PRP", "PRP$", "POS", "AFX", "HYPH",
     "``", "''",
 }  # fmt: skip
-"""Of the words of a noun phrase."""
+"""Tags of the words of a noun phrase."""
 OPENING_TAGS = frozenset(("DT", "PRP$"))
-"""A phrase that has a noun ends before these."""
+"""Tags at which a phrase with a noun ends."""
 LINKS = frozenset(("of", "for"))
-"""A phrase after these is part of what is asked for, as in the name of the river."""
+"""Words that link a phrase to the focus, as in "the name of the river"."""
 LONGEST_GAP = 4
-"""Words between the question word and the phrase, at the most."""
+"""Maximum number of words between the question word and the phrase."""
 MOST_PHRASES = 2
 SUFFIX_LENGTH = 3
 LONGEST = 8
-"""Longer questions are all the same."""
+"""Maximum length of a question as a feature."""
 SHAPES = ((r"[A-Z]+", "A"), (r"[a-z]+", "a"), (r"[0-9]+", "0"))
 
 
 class Phrase(NamedTuple):
-    """A noun phrase: the places of its first word and of its head."""
+    """A noun phrase: the positions of its first word and its head."""
 
     begin: int
     head: int
 
 
 class Focus(NamedTuple):
-    """What a question asks for."""
+    """The focus of a question."""
 
     question: str
-    """The question word, with the next one after how; the first word where there is none."""
+    """The question word (with the next word after how); the first word if there is none."""
     gap: tuple[str, ...]
     """Words between it and the phrase."""
     phrases: tuple[Phrase, ...]
 
 
 def find_focus(tree: DepTree) -> Focus:
-    """Return what a question with its Penn tags asks for.
+    """Return the focus of a question with Penn tags.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def _find_phrases(tree: DepTree, words: list[str], begin: int) -> Iterator[Phras
 
 
 def _read_phrase(tree: DepTree, begin: int) -> tuple[int, int | None]:
-    """Return the end of the words that may be a phrase, and the last noun among them."""
+    """Return the end of a possible phrase, and its last noun."""
     head = None
     for at in range(begin, len(tree)):
         tag = tree.xpos[at]
@@ -98,7 +98,7 @@ def _read_phrase(tree: DepTree, begin: int) -> tuple[int, int | None]:
 
 
 def list_features(tree: DepTree) -> list[str]:
-    """Return features of a parsed question: what it asks for, how, and the head of the sentence."""
+    """Return features of a parsed question: its focus, question word and root."""
     focus = find_focus(tree)
     question, gap = focus.question, " ".join(focus.gap)
     lemmas = [lemma_of(tree, at) for at in range(len(tree))]
@@ -149,6 +149,6 @@ def _context_features(tree: DepTree, focus: Focus) -> list[str]:
 
 
 def lemma_of(tree: DepTree, at: int) -> str:
-    """Return the lemma of a word in lower case, or the word where there is none."""
+    """Return the lemma of a word in lower case, or the word if it has no lemma."""
     lemma = tree.lemmas[at]
     return (tree.words[at] if lemma == "_" else lemma).lower()

@@ -1,4 +1,4 @@
-"""Questions with their classes, parsed by parsers that are given or trained, and kept so."""
+"""Questions with their classes, parsed by given or trained parsers; parses are kept."""
 
 import re
 from collections.abc import Sequence
@@ -33,24 +33,24 @@ from treewright.report.store import NAME_LENGTH, hash_file, load_parser, make_na
 Parser = TypeVar("Parser", ConstituentParser, DependencyParser)
 LINE = re.compile(r"([^\s:]+):(\S+)\s+(\S.*)")
 DESCRIBED = {"constituent": ("strategy", "runs", "lowest_penalty"), "dependency": ("order", "runs", "epochs")}
-"""Options of parsers that tables tell of."""
-EXPECTED = "a class, a colon, a finer class, a blank and a question, as in NUM:date When was Rome founded ?"
+"""Options of parsers shown in tables."""
+EXPECTED = "CLASS:SUBCLASS and a question, such as NUM:date When was Rome founded ?"
 
 
 @dataclass(frozen=True)
 class QuestionSettings(DependencySettings):
-    """The settings of the classification of questions.
+    """Settings of question classification.
 
     Parameters
     ----------
     systems : tuple of str, optional
-        Rows of the table to fill, such as bag,bag+sst, if not all.
+        Rows of the table, such as bag,bag+sst (default: all).
     treebank : Path, optional
-        Folder of the treebank to train parsers and word vectors on, if not that of --data.
+        Folder of the treebank that trains parsers and word vectors (default: --data).
     constituent_parser : Path, optional
-        Model of a constituency parser; one is trained without it.
+        Trained constituency parser (by default, one is trained).
     dependency_parser : Path, optional
-        Model of a dependency parser with a tagger of its own; one is trained without it.
+        Dependency parser trained with --tags predicted (by default, one is trained).
     """
 
     systems: tuple[str, ...] | None = None
@@ -60,7 +60,7 @@ class QuestionSettings(DependencySettings):
 
 
 class LabelledQuestion(NamedTuple):
-    """A question with its class, such as NUM, and its finer one."""
+    """A question with its class, such as NUM, and its subclass."""
 
     label: str
     fine: str
@@ -68,26 +68,26 @@ class LabelledQuestion(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """Questions in two parts."""
+    """Training and test questions."""
 
     train: list[LabelledQuestion]
     test: list[LabelledQuestion]
 
     @property
     def all(self) -> list[LabelledQuestion]:
-        """Those to train on, then those to test on."""
+        """The training questions, followed by the test questions."""
         return [*self.train, *self.test]
 
 
 class Parses(NamedTuple):
-    """A tree of each kind for each question, those to train on first."""
+    """A constituency and a dependency tree for each question, training questions first."""
 
     constituents: list[ConstTree]
     dependencies: list[DepTree]
 
 
 def find_questions(data: Path) -> tuple[Path, Path]:
-    """Return the files train.txt and test.txt of a folder or of the one in it that has both."""
+    """Return the files train.txt and test.txt in a folder, or in its only subfolder that has both."""
     if not data.exists():
         raise InputError(f"{data} does not exist; expected a folder with train.txt and test.txt")
     found = [path.parent for path in sorted(data.rglob("train.txt")) if path.with_name("test.txt").is_file()]
@@ -97,7 +97,7 @@ def find_questions(data: Path) -> tuple[Path, Path]:
 
 
 def read_questions(path: Path) -> list[LabelledQuestion]:
-    """Read questions in UTF-8 or, if it is not that, in Latin 1; each line as in ``NUM:date When ... ?``."""
+    """Read questions in UTF-8, or else Latin-1, in lines such as ``NUM:date When ... ?``."""
     content = path.read_bytes()
     try:
         text = content.decode("utf-8-sig")
@@ -117,7 +117,7 @@ def read_questions(path: Path) -> list[LabelledQuestion]:
 
 
 class Readers:
-    """The two parsers of an experiment, and what they make of questions, which is kept."""
+    """The two parsers of an experiment, and their parses of the questions, which are kept."""
 
     def __init__(self, settings: QuestionSettings, inputs: Inputs) -> None:
         self.settings = settings
@@ -131,7 +131,7 @@ class Readers:
 
     @cached_property
     def corpus(self) -> DependencyTreebank | None:
-        """The treebank that vectors and the dependency parser learn from; none if none is needed or there."""
+        """The treebank that trains word vectors and the dependency parser; None if not needed or missing."""
         is_needed = self.settings.dependency_parser is None or self.settings.treebank is not None
         if not is_needed:
             try:
@@ -141,7 +141,7 @@ class Readers:
         return read_corpus(find_corpus(self._folder), self.settings.n_sentences)
 
     def parses(self) -> Parses:
-        """Return the trees of all questions, which are parsed if they are not kept."""
+        """Return the trees of all questions; parse them unless they are stored."""
         brackets, columns = (
             self._store.path("parses", f"{self.name}.{suffix}") for suffix in ("mrg", "conllu")
         )
@@ -154,7 +154,7 @@ class Readers:
 
     @cached_property
     def name(self) -> str:
-        """Under which trees are kept: another one for other parsers or questions."""
+        """Name under which trees are stored; it depends on the parsers and questions."""
         words = [DepTree(question.words) for question in self.questions.all]
         return make_name(*self._names.values(), trees=(words,))
 
@@ -187,22 +187,20 @@ class Readers:
         parser = self._parser("dependency", DependencyParser)
         if parser.tags != "predicted":
             path = self.settings.dependency_parser
-            raise InputError(
-                f"{path} is a parser that needs tags; expected one trained with --tags predicted"
-            )
+            raise InputError(f"{path} needs tags; expected a parser trained with --tags predicted")
         report(f"{len(self.questions.all):,} questions: dependencies")
         trees: list[DepTree] = parser.predict([DepTree(question.words) for question in self.questions.all])
         return trees
 
     def _parse_constituents(self, tagged: Sequence[DepTree]) -> list[ConstTree]:
-        """Parse questions; a parser that needs tags is given those of the other one's tagger."""
+        """Parse questions; a parser that needs tags gets those of the dependency parser's tagger."""
         parser = self._parser("constituent", ConstituentParser)
         report(f"{len(tagged):,} questions: constituents")
         trees: list[ConstTree] = parser.predict(tagged)
         return trees
 
     def _parser(self, kind: str, model: type[Parser]) -> Parser:
-        """Return a parser: the one that is given, or one that is trained if it is not kept."""
+        """Return the given parser, or a trained one, which is stored."""
         path = getattr(self.settings, f"{kind}_parser") or self._store.train(
             self._names[kind],
             lambda: self._untrained(kind),
@@ -212,19 +210,19 @@ class Readers:
         return load_parser(path, model, n_jobs=self.settings.n_jobs)
 
     def _parts(self, kind: str) -> tuple[Any, Any]:
-        """Return the trees to train a parser on, and the dev trees if there are some."""
+        """Return the training trees of a parser, and the dev trees if there are any."""
         if kind == "constituent":
             return self._treebank.train, self._treebank.dev or None
         assert self.corpus
         return self.corpus.train, self.corpus.dev
 
     def describe(self) -> dict[str, str]:
-        """Say how the parsers were made."""
+        """Describe how the parsers were trained."""
         told = {}
         for kind, names in DESCRIBED.items():
             path = getattr(self.settings, f"{kind}_parser")
             options = load_state(path).values[PARAMS] if path else vars(self._untrained(kind))
-            origin = f"the model {path.name}, trained before" if path else self._describe_training(kind)
+            origin = f"pretrained model {path.name}" if path else self._describe_training(kind)
             shown = [f"{name.replace('_', ' ')} {options[name]}" for name in names]
             own = (
                 "its own tagger" if options["tags"] == "predicted" else "the tagger of the dependency parser"

@@ -1,1 +1,1 @@
-"""What the experiments of Titov & Henderson (2005) share."""
+"""Code shared by the experiments of Titov & Henderson (2005)."""

@@ -1,7 +1,7 @@
-"""What the experiments of Titov & Henderson (2005) share: settings, parsers, candidate lists and rerankers.
+"""Settings, parsers, candidate lists and rerankers of the experiments of Titov & Henderson (2005).
 
-Parsers, the candidate lists of sentences, what rerankers have learnt and what they choose are each kept. All
-rerankers of a parser learn from the same lists, and choose from the same.
+Parsers, candidate lists, trained rerankers and their choices are stored. All rerankers of a parser use the
+same candidate lists for training and testing.
 """
 
 import time
@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from scipy.sparse import issparse
 
+from treewright._naming import named, setting
 from treewright._typing import Count, FloatArray, Range
 from treewright.annotation.sentences import SentenceLike
 from treewright.checkpoint import fingerprint
@@ -42,37 +43,76 @@ from treewright.rerank.parse_lists import (
 )
 
 Parser = TypeVar("Parser", ConstituentParser, LeftCornerParser)
+PERCEPTRON = "perceptron"
+NETWORK_OPTIONS = (
+    "units",
+    "epochs",
+    "cell",
+    "optimizer",
+    "learning_rate",
+    "batch_size",
+    "dropout",
+    "average",
+    "dev_beam",
+    "random_state",
+    "n_jobs",
+)
+"""Settings that are options of the left-corner parser."""
 ASIDE = 10
-"""Of so many training sentences, one is set aside for tuning where the dev set is not for that."""
+"""One in this many training sentences is held out for tuning, if the dev set is not used for that."""
 SAMPLE = 50
-"""Lists whose features are counted."""
+"""Number of candidate lists whose features are counted."""
 
 
 @dataclass(frozen=True)
 class DerivedSettings(ThreadedSettings):
-    """The settings of experiments with kernels that are derived from a left-corner parser.
+    """Settings of experiments with kernels derived from a left-corner parser.
 
     Parameters
     ----------
     epochs : int, optional
-        Maximum training epochs of the left-corner parsers, if not their default.
+        Maximum training epochs of the left-corner parsers (default: that of the parser).
     k : int
         Length of the candidate lists of each parser.
     folds : int, optional
-        Number of jackknife folds for the training lists; without it, parsers list candidates of the sentences
-        that they were trained on, as in the paper.
+        Number of jackknife folds for the training lists (by default, no jackknifing, as in the paper).
     systems : tuple of str, optional
-        Rows of the table to fill, if not all.
+        Rows of the table (default: all).
     large_threshold : int
         Minimum count of words in the large vocabulary.
     units : int, optional
-        Hidden units of the networks, if not the parser's default.
+        Hidden units of the networks (default: that of the parser).
     cell : {"gated", "tanh", "sigmoid"}
-        Cell of the networks.
+        Cell of the networks (in the paper: sigmoid).
+    optimizer : {"adam", "momentum"}
+        Optimizer of the networks.
+    learning_rate : float, optional
+        Initial learning rate of the networks (default: that of the parser).
+    batch_size : int, optional
+        Number of decisions per weight update (default: that of the parser; in the paper: 1).
+    dropout : float, optional
+        Dropout of the networks (default: that of the parser).
+    average : bool
+        Use a moving average of the weights of late steps. The paper uses the last weights.
+    dev_beam : int, optional
+        Maximum beam of evaluations between epochs (default: that of the parser; in the paper: 5).
     list_sentences : int, optional
-        Train rerankers on the lists of the first N training sentences, if not all.
+        Train rerankers on the candidate lists of the first N training sentences (default: all).
     reranker_epochs : int
         Training epochs of the rerankers.
+    learner : {"perceptron", "svm", "softmax", "expected-loss"}
+        Learner of derived kernels: perceptron, structured SVM, or a softmax over each list. A tree kernel
+        always has the perceptron.
+    penalty : float, optional
+        Strength of the L2 penalty of the SVM or softmax (default: 1).
+    voting : bool
+        Let all weight vectors of perceptrons vote, as in the paper, instead of averaging them.
+    shuffle : bool
+        Visit the lists in random order. The order in the paper is that of the corpus.
+    score_weight : float, optional
+        Factor on the parser's score in the training of derived kernels (default: 10; in the paper: 1).
+    kernel_weight : float, optional
+        Weight of the reranker's score (default: tuned on held-out sentences; in the paper: 1).
     """
 
     epochs: Count | None = None
@@ -82,16 +122,45 @@ class DerivedSettings(ThreadedSettings):
     large_threshold: Count = 5
     units: Count | None = None
     cell: Literal["gated", "tanh", "sigmoid"] = "gated"
+    optimizer: Literal["adam", "momentum"] = "adam"
+    learning_rate: Annotated[float, Range(1e-8, 10)] | None = None
+    batch_size: Count | None = None
+    dropout: Annotated[float, Range(0, 0.9)] | None = None
+    average: bool = True
+    dev_beam: Count | None = None
     list_sentences: Count | None = None
     reranker_epochs: Count = 1
+    learner: Literal["perceptron", "svm", "softmax", "expected-loss"] = "perceptron"
+    penalty: Annotated[float, Range(1e-12, 1e12)] | None = None
+    voting: bool = False
+    shuffle: bool = True
+    score_weight: Annotated[float, Range(0, 1e12)] | None = None
+    kernel_weight: Annotated[float, Range(0, 1e12)] | None = None
+
+    def check(self) -> None:
+        """Raise `InputError` for an invalid value."""
+        super().check()
+        if self.learner == PERCEPTRON and self.penalty is not None:
+            found = f"{named('penalty')} has no effect with {setting('learner', self.learner)}"
+            raise InputError(f"{found}; remove it, or choose another learner")
+
+    def learning(self, kernel: str) -> Values:
+        """Return the options of a reranker that determine what it learns from its lists."""
+        if kernel == NO_KERNEL:
+            return {}
+        if kernel == SST or self.learner == PERCEPTRON:
+            return {"epochs": self.reranker_epochs, "voting": self.voting, "shuffle": self.shuffle} | (
+                {} if kernel == SST else given_options(self, ["score_weight"])
+            )
+        return given_options(self, ["learner", "penalty", "score_weight"])
 
     @property
     def fewer_lists(self) -> dict[str, int]:
-        """Numbers of sentences that the lists of some kernels, or of some weights, are limited to."""
+        """Maximum number of candidate lists, by kernel or weights."""
         return {}
 
     def n_lists(self, kernel: str, weights: str = "output") -> int | None:
-        """Return from how many lists a reranker learns; None for all."""
+        """Return the number of training lists of a reranker; None for all."""
         wanted = [self.fewer_lists.get(kernel), self.fewer_lists.get(weights), self.list_sentences]
         return min((each for each in wanted if each is not None), default=None)
 
@@ -103,7 +172,7 @@ class ListedSentences(NamedTuple):
     lists: list[ParseList]
 
     def take(self, n_lists: int | None) -> "ListedSentences":
-        """Return the first so many."""
+        """Return the first `n_lists`; all if it is None."""
         return ListedSentences(self.gold[:n_lists], self.lists[:n_lists])
 
     def trees(self, places: Sequence[int]) -> list[ConstTree]:
@@ -111,22 +180,24 @@ class ListedSentences(NamedTuple):
         return [each.trees[place] for each, place in zip(self.lists, places, strict=True)]
 
     def parses(self, sentences: Sequence[SentenceLike]) -> list[list[Parse]]:
-        """Return what the one parser of these lists has found for some of the sentences."""
+        """Return the parses of some of the sentences, if the lists are of a single parser."""
         known = dict(zip(self.gold, self.lists, strict=True))
         lists = [known[each] for each in sentences if isinstance(each, ConstTree)]
         return [list(map(Parse, trees, scores[:, 0].tolist())) for trees, scores in lists]
 
 
 class TimedReranker(NamedTuple):
-    """A reranker, and what its training took.
+    """A reranker with its training time.
 
     Attributes
     ----------
     reranker : CandidateReranker
+        The trained reranker.
     seconds, network_seconds : float
-        Of the whole training, and of what all kernels need alike: that a network sees the candidates.
+        Total training time, and the part in which the network processes the candidates, which is the same for
+        all kernels.
     n_nonzero : float or None
-        Features of a candidate that are not zero, on average; None if kernels have none.
+        Mean number of non-zero features per candidate; None if the kernel has no features.
     """
 
     reranker: CandidateReranker
@@ -136,19 +207,19 @@ class TimedReranker(NamedTuple):
 
     @property
     def facts(self) -> Values:
-        """What is kept beside the reranker."""
+        """Facts that are stored with the reranker."""
         return {name: value for name, value in self._asdict().items() if name != "reranker"}
 
 
 class ConstituentOutcome(NamedTuple):
-    """What is chosen for the sentences that are scored, and facts about it."""
+    """The chosen trees of the scored sentences, and facts about them."""
 
     trees: list[ConstTree]
     facts: Values
 
 
 class _TimedLists:
-    """Lists that a network sees when they are asked for; the seconds that this takes are added up."""
+    """Candidate lists that the network processes on access; the time for this is accumulated."""
 
     def __init__(self, lists: Any) -> None:  # noqa: ANN401
         self._lists = lists
@@ -169,16 +240,16 @@ class _TimedLists:
 
 
 class ListReranker(ConstituentReranker):
-    """A reranker of parsers that have learnt, which is given lists that others share."""
+    """A reranker of trained parsers, with candidate lists that are shared with others."""
 
     _timed: list[_TimedLists] | None = None
-    """The lists seen while time is taken."""
+    """The timed candidate lists."""
     known: Sequence[ListedSentences] = ()
-    """The lists of each parser alone, where there are some: nothing is parsed then."""
+    """The candidate lists of each parser, if they exist; then nothing is parsed."""
 
     def learn(self, lists: Sequence[ParseList], losses: list[FloatArray]) -> TimedReranker:
-        """Return a reranker that learns from lists; what was done before does not count as its time."""
-        n_nonzero = self._count_features(lists)  # compiles, too
+        """Train a reranker on candidate lists; earlier steps are not part of its time."""
+        n_nonzero = self._count_features(lists)  # also compiles
         self._timed = []
         start = time.perf_counter()
         reranker = self._train(lists, losses)
@@ -193,7 +264,7 @@ class ListReranker(ConstituentReranker):
         return self._timed[-1]
 
     def _count_features(self, lists: Sequence[ParseList]) -> float | None:
-        """Return how many features of a candidate are not zero, on average over some lists."""
+        """Return the mean number of non-zero features per candidate in a sample of lists."""
         kernel = self._make_kernel()
         if not isinstance(kernel, DerivedKernel):
             return None
@@ -205,12 +276,12 @@ class ListReranker(ConstituentReranker):
         return n_nonzero / sum(len(each.trees) for each in some)
 
     def tune(self, reranker: CandidateReranker | None, listed: ListedSentences) -> None:
-        """Take what was learnt; find out on other sentences how much it and another parser count."""
+        """Use a trained reranker; tune its weight and that of a second parser on other sentences."""
         self.reranker_ = reranker
         self.tuning_ = self._tune(listed.lists, listed.gold)
 
     def choose(self, lists: Sequence[ParseList]) -> list[int]:
-        """Return the places of the best trees."""
+        """Return the indices of the best trees."""
         ranked = self._rank(lists, 1)
         return [each.trees.index(best.tree) for each, (best,) in zip(lists, ranked, strict=True)]
 
@@ -222,26 +293,28 @@ class ListReranker(ConstituentReranker):
         return join_parses(parsers, [each.parses(sentences) for each in self.known], n_jobs=n_jobs)
 
     def list_training(self, trees: list[ConstTree], dev: list[ConstTree], folder: Path) -> list[ParseList]:
-        """Return the lists of sentences to learn from, which are kept in a folder."""
+        """Return the candidate lists of training sentences, which are stored in a folder."""
         return self._training_lists(trees, dev, folder)
 
     def list_others(self, trees: list[ConstTree], folder: Path) -> list[ParseList]:
-        """Return the lists of other sentences, of all parsers, which are kept in a folder."""
+        """Return the candidate lists of other sentences by all parsers, which are stored in a folder."""
         return self._list(self._parsers(), trees, folder)
 
 
 class DerivedBench(ConstituentBench):
-    """A treebank on which parsers are trained, and the best of their trees chosen by rerankers.
+    """A treebank for training parsers and rerankers of their candidates.
 
     Parameters
     ----------
-    settings, inputs
-        As of other benches.
+    settings : DerivedSettings
+        Settings of the experiment.
+    inputs : Inputs
+        Inputs of the experiment.
     is_dev_scored : bool
-        Whether the dev set takes the place of the test set. Then, or if there is none, some training
-        sentences take the place of the dev set.
+        Whether to score the dev set instead of the test set. Then, or without a dev set, tuning uses held-out
+        training sentences.
     leftcorner_parser, constituent_parser : Path, optional
-        Models that take tags as they are given; without one, a parser is trained.
+        Parsers trained with gold tags (by default, they are trained).
     """
 
     def __init__(
@@ -261,44 +334,46 @@ class DerivedBench(ConstituentBench):
 
     @cached_property
     def part_names(self) -> dict[str, str]:
-        """A name for the sentences of each part of the treebank."""
+        """Fingerprints of the training, dev and test set."""
         parts = zip(("train", "dev", "test"), self.treebank[1:], strict=True)
         return {part: fingerprint([], trees) for part, trees in parts}
 
     def leftcorner(self, threshold: int) -> LeftCornerParser:
-        """Return a left-corner parser: the one given, or one that is trained if it is not kept."""
+        """Return the given left-corner parser, or a trained one, which is stored."""
         path = self.leftcorner_parser or self._train_leftcorner(self.make_leftcorner(threshold))
         return _load(path, LeftCornerParser, self.settings.n_jobs)
 
     def make_leftcorner(self, threshold: int) -> LeftCornerParser:
-        """Return a left-corner parser that has learnt nothing yet."""
-        names = ("units", "epochs", "cell", "random_state", "n_jobs")
-        return LeftCornerParser(min_count=threshold, **given_options(self.settings, names))
+        """Return an unfitted left-corner parser."""
+        return LeftCornerParser(min_count=threshold, **given_options(self.settings, NETWORK_OPTIONS))
 
     def _train_leftcorner(self, parser: LeftCornerParser) -> Path:
         return self.store.train(
             parser.identity(self.treebank.train, self.treebank.dev)[:NAME_LENGTH],
             lambda: parser,
             lambda: (self.treebank.train, self.treebank.dev),
-            about=f"{self.treebank.name}: left-corner parser, words seen {parser.min_count} times",
+            about=f"{self.treebank.name}: left-corner parser, minimum word count {parser.min_count}",
         )
 
     def constituent(self) -> ConstituentParser:
-        """Return a parser by classification: the one given, or one that is trained if it is not kept."""
+        """Return the given parser by classification, or a trained one, which is stored."""
         if self.constituent_parser:
             return _load(self.constituent_parser, ConstituentParser, self.settings.n_jobs)
         return self.trained(ParserSystem("shift-reduce", "gold", None)).parser
 
 
 class Candidates:
-    """The candidates of a parser, or of two, and what rerankers make of them.
+    """The candidates of one or two parsers, and the choices of rerankers.
 
     Parameters
     ----------
     bench : DerivedBench
+        The treebank.
     parser : LeftCornerParser or ConstituentParser
+        The first parser.
     both : tuple (Candidates, Candidates), optional
-        Those of the parser and of a second one, where there are two: rerankers learn from the first of them.
+        The candidates of the first and the second parser, if there are two; rerankers are trained on the
+        former.
     """
 
     def __init__(
@@ -314,7 +389,9 @@ class Candidates:
 
     def _reranker(self, kernel: str, weights: str = "output") -> ListReranker:
         settings = self._bench.settings
-        options: Values = {"kernel": kernel, "weights": weights, "epochs": settings.reranker_epochs}
+        options: Values = {"kernel": kernel, "weights": weights, **settings.learning(kernel)}
+        if kernel != NO_KERNEL:
+            options |= given_options(settings, ["kernel_weight"])
         options |= {name: getattr(settings, name) for name in ("k", "folds", "random_state", "n_jobs")}
         others = () if self.second is None else (self.second,)
         reranker = ListReranker(parser=self.parser, others=others, **options)
@@ -323,7 +400,7 @@ class Candidates:
 
     @cached_property
     def name(self) -> str:
-        """Under which things are kept that depend on parsers."""
+        """Name under which results that depend on the parsers are stored."""
         parsers = [each for each in (self.parser, self.second) if each is not None]
         models = [identify(each.get_state()) for each in parsers]
         return make_name(self._bench.settings.k, *models)
@@ -335,33 +412,33 @@ class Candidates:
     def _list(self, part: str) -> ListedSentences:
         trees = getattr(self._bench.treebank, part)
         folder = self._bench.store.path("lists", self._name(self.name, self._bench.part_names[part]))
-        # Lists do not depend on kernels.
+        # Candidate lists do not depend on the kernel.
         kernel = SST if self.second is None else NO_KERNEL
         reranker = self._reranker(kernel)
         reranker.known = [each.listed(part) for each in self._both or ()]
         return ListedSentences(trees, reranker.list_others(trees, folder))
 
     def listed(self, part: str) -> ListedSentences:
-        """Return the lists of a part of the treebank, ``"dev"`` or ``"test"``."""
+        """Return the candidate lists of the ``"dev"`` or ``"test"`` set."""
         if part not in self._listed:
             self._listed[part] = self._list(part)
         return self._listed[part]
 
     @property
     def tuning(self) -> ListedSentences:
-        """The lists of the sentences that weights are tuned on."""
+        """The candidate lists for tuning weights."""
         return self.listed("dev")
 
     @property
     def scored(self) -> ListedSentences:
-        """The lists of the sentences that are scored."""
+        """The candidate lists that are scored."""
         return self.listed("test")
 
     def training(self, n_lists: int | None) -> ListedSentences:
-        """Return the lists of the first training sentences, by the first parser alone."""
+        """Return the candidate lists of the first training sentences by the first parser."""
         settings, bench = self._bench.settings, self._bench
-        # Parsers of folds learn from all sentences. Else no more are parsed than some reranker learns from,
-        # which are few where there are only tree kernels.
+        # Fold parsers need all sentences. Otherwise parse only as many as the rerankers use,
+        # which are few if there are only tree kernels.
         wanted = n_lists if isinstance(self.parser, ConstituentParser) else settings.list_sentences
         wanted = None if settings.folds else wanted
         if wanted not in self._training:
@@ -376,7 +453,7 @@ class Candidates:
         return self._training[wanted].take(n_lists)
 
     def learnt(self, kernel: str, weights: str = "output") -> TimedReranker:
-        """Return what a reranker learns from the training lists, if it is not kept."""
+        """Return a reranker trained on the training lists, which is stored."""
         bench, name = self._bench, self._learnt_name(kernel, weights)
         path = bench.store.path("rerankers", f"{name}.tw")
         if not path.exists():
@@ -400,7 +477,7 @@ class Candidates:
             *lists,
             kernel,
             weights,
-            settings.reranker_epochs,
+            settings.learning(kernel),
             settings.random_state,
             SST_DECAY,
             DERIVED_WEIGHT,
@@ -408,15 +485,21 @@ class Candidates:
         )
 
     def alone(self) -> ConstituentOutcome:
-        """Return what the first parser takes for the best."""
+        """Return the best trees of the first parser."""
         return ConstituentOutcome(self.scored.trees([0] * len(self.scored.lists)), {})
 
     def reranked(self, kernel: str, weights: str = "output") -> ConstituentOutcome:
-        """Return what a reranker chooses, or, without a kernel, the scores of both parsers."""
+        """Return the trees that a reranker chooses or, without a kernel, the scores of both parsers."""
         bench, source = self._bench, self._both[0] if self._both else self
         learnt = None if kernel == NO_KERNEL else source.learnt(kernel, weights)
         origin = source._learnt_name(kernel, weights) if learnt else NO_KERNEL
-        name = self._name(self.name, origin, bench.part_names["dev"], bench.part_names["test"])
+        name = self._name(
+            self.name,
+            origin,
+            bench.settings.kernel_weight if learnt else None,
+            bench.part_names["dev"],
+            bench.part_names["test"],
+        )
 
         def choose() -> Values:
             reranker = self._reranker(kernel, weights)
@@ -434,30 +517,30 @@ class Candidates:
         return ConstituentOutcome(self.scored.trees(kept["places"]), facts)
 
     def oracle(self) -> float:
-        """Return the F1 of the best candidates of the sentences that are scored."""
+        """Return the oracle F1 of the scored candidate lists."""
         name = self._name(self.name, "oracle", self._bench.part_names["test"])
         kept = self._bench.store.find(name, lambda: {"f1": best_f1(count_brackets(*self.scored))})
         return float(kept["f1"])
 
 
 def _divide(treebank: ConstituencyTreebank, *, is_dev_scored: bool) -> ConstituencyTreebank:
-    """Return sentences to learn from, to tune on and to score, as trees with words."""
+    """Return the sentences for training, tuning and scoring, as trees with words."""
     treebank = ConstituencyTreebank(treebank.name, *map(with_words, treebank[1:]))
     if is_dev_scored and not treebank.dev:
-        raise InputError(f"{treebank.name} has no dev sentences; expected some, which are scored")
+        raise InputError(f"{treebank.name} has no dev set; expected one, which is scored")
     if treebank.dev and not is_dev_scored:
         return treebank
     if len(treebank.train) < ASIDE:
         found = f"{treebank.name} has {len(treebank.train)} training sentences"
-        raise InputError(f"{found}; expected at least {ASIDE}, of which one is set aside")
+        raise InputError(f"{found}; expected at least {ASIDE}, since one is held out")
     aside = treebank.train[ASIDE - 1 :: ASIDE]
     rest = [tree for at, tree in enumerate(treebank.train, 1) if at % ASIDE]
     return ConstituencyTreebank(treebank.name, rest, aside, treebank.dev if is_dev_scored else treebank.test)
 
 
 def _load(path: Path, model: type[Parser], n_jobs: int) -> Parser:
-    """Return a parser that was saved, is of some class, and takes tags as they are given."""
+    """Load a parser that is of this class and uses gold tags."""
     parser = load_parser(path, model, n_jobs=n_jobs)
     if not parser.needs_tags:
-        raise InputError(f"{path} predicts tags of its own; expected a parser that takes tags as they are")
+        raise InputError(f"{path} predicts tags; expected a parser trained with --tags gold")
     return parser

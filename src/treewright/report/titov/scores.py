@@ -1,4 +1,4 @@
-"""Scores of rerankers and what results depend on, as the tables of Titov & Henderson (2005) have them."""
+"""Scores of rerankers and settings of results, for the tables of Titov & Henderson (2005)."""
 
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -14,16 +14,14 @@ PENN = "Penn Treebank"
 SCORES = ("recall", "precision", "f1", "exact")
 
 
-ABOUT_SCORES = (
-    "LR, LP and F1 as evalb with COLLINS.prm counts them; exact: sentences with all brackets right."
-)
+ABOUT_SCORES = "LR, LP and F1 as in evalb with COLLINS.prm; exact: sentences with all brackets correct."
 ABOUT_TEST = "two-sided randomisation test of F1"
 
 
 def score_outcome(
     bench: DerivedBench, outcome: ConstituentOutcome, base: ConstituentOutcome | None
 ) -> dict[str, Any]:
-    """Return the scores of an outcome, and whether it differs from what it improves on."""
+    """Return the scores of an outcome, and the significance of its difference from the baseline."""
     score = parseval(bench.treebank.test, outcome.trees)
     test = compare_trees(bench, outcome.trees, base.trees) if base else {}
     own = {name: getattr(score, name) for name in (*SCORES, "n_sentences")}
@@ -31,7 +29,7 @@ def score_outcome(
 
 
 def compare_trees(bench: DerivedBench, trees: list[ConstTree], others: list[ConstTree]) -> dict[str, float]:
-    """Return how far the F1 of some trees differs from that of others, and the p-value of that."""
+    """Return the F1 difference between two lists of trees, and its p-value."""
     found = significance(
         bench.treebank.test, trees, others, metric="f1", random_state=bench.settings.random_state
     )
@@ -45,30 +43,40 @@ def describe_row(row: Row) -> str:
 
 
 def describe_bench(bench: DerivedBench, *, small_threshold: int | None = None) -> dict[str, str]:
-    """Return what a result depends on as texts, by name."""
+    """Return the settings that affect a result as text, by name."""
     settings = bench.settings
     parser = bench.make_leftcorner(settings.large_threshold)
-    trained = f"{parser.cell} cells, {parser.units} units, {parser.epochs} epochs at the most"
+    trained = (
+        f"{parser.cell} cells, {parser.units} units, at most {parser.epochs} epochs by {parser.optimizer}, "
+        f"rate {parser.learning_rate:g}, batches of {parser.batch_size:,}, dropout {parser.dropout:g}, "
+        f"{'averaged' if parser.average else 'last'} weights, beam {parser.dev_beam} between epochs"
+    )
     given = bench.leftcorner_parser
     return {
         "treebank": bench.whole.describe(),
         "sentences": ", ".join(
             f"{len(trees):,} {use}"
-            for trees, use in zip(
-                bench.treebank[1:], ("to learn from", "to tune on", "to score"), strict=True
-            )
+            for trees, use in zip(bench.treebank[1:], ("training", "tuning", "scored"), strict=True)
         ),
-        "left-corner parser": f"the model {given.name}, trained before" if given else trained,
-        "words known": "those of the model"
+        "left-corner parser": f"pretrained model {given.name}" if given else trained,
+        "words known": "as in the model"
         if given
-        else f"with their tags seen {settings.large_threshold} times"
+        else f"minimum count with their tags {settings.large_threshold}"
         + (f", or {small_threshold} in the small vocabulary" if small_threshold else ""),
         "candidates": f"{settings.k} of each parser",
-        "training lists": f"{settings.folds} folds, parsed as if new"
+        "training lists": f"{settings.folds} jackknife folds"
         if settings.folds
-        else "by parsers that have learnt from the sentences, as in the paper",
+        else "by parsers trained on the same sentences, as in the paper",
         "lists": "all" if settings.list_sentences is None else f"the first {settings.list_sentences:,}",
-        "reranker epochs": str(settings.reranker_epochs),
+        "learner of derived kernels": settings.learner
+        + ("" if settings.penalty is None else f", penalty {settings.penalty:g}"),
+        "perceptrons": f"epochs {settings.reranker_epochs}, "
+        f"{'votes' if settings.voting else 'averaged weights'}, lists in "
+        f"{'random order' if settings.shuffle else 'the order of the corpus'}",
+        "weight of the parser's score in learning": "default"
+        if settings.score_weight is None
+        else f"{settings.score_weight:g}, derived kernels",
+        "weight of rerankers": "tuned" if settings.kernel_weight is None else f"{settings.kernel_weight:g}",
         "random_state": str(settings.random_state),
         "n_jobs": str(settings.n_jobs),
         "torch": _torch_version(),

@@ -1,1 +1,1 @@
-"""What the experiments of Turian & Melamed (2006) share."""
+"""Code shared by the experiments of Turian & Melamed (2006)."""

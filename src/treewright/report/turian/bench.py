@@ -1,7 +1,7 @@
-"""What the experiments of Turian & Melamed (2006) share: settings, and constituency parsers on a treebank.
+"""Settings and constituency parsers of the experiments of Turian & Melamed (2006).
 
-Computational Challenges in Parsing by Classification. The paper's figures are for another treebank than those
-that are free.
+Computational Challenges in Parsing by Classification. The paper's figures are for the Penn Treebank, which is
+not free.
 """
 
 import time
@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import product
 from typing import Annotated, Literal, NamedTuple
 
-from treewright._typing import Count, Range
+from treewright._typing import Count, Fraction, Range
 from treewright.checkpoint import fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
@@ -26,15 +26,32 @@ from treewright.report.store import NAME_LENGTH, load_parser
 PAPER = "Turian & Melamed (2006)"
 PENN = "Penn Treebank"
 SHORT = 15
-"""The length of the sentences that the paper looks at."""
-ABOUT_LENGTH = "Words are counted with punctuation, without traces."
+"""Maximum sentence length in the paper."""
+ABOUT_LENGTH = "Word counts include punctuation, but not traces."
 
+PARSER_OPTIONS = (
+    "runs",
+    "lowest_penalty",
+    "sample_size",
+    "eta",
+    "min_gain",
+    "slack",
+    "prune",
+    "min_count",
+    "any_children",
+    "max_inferences",
+    "dev_inferences",
+    "atoms",
+    "random_state",
+    "n_jobs",
+)
+"""Settings that are options of the parser."""
 Penalty = Annotated[float, Range(1e-6, 1e6)]
 Strategies = tuple[Literal["shift-reduce", "original"], ...]
 
 
 class ReportedParser(NamedTuple):
-    """What a paper reports of a parser of constituents, in percent."""
+    """Scores of a constituency parser reported in a paper, in percent."""
 
     title: str
     f1: float
@@ -43,7 +60,7 @@ class ReportedParser(NamedTuple):
 
 
 class ParserSystem(NamedTuple):
-    """What tells one parser from another."""
+    """The options of a parser."""
 
     strategy: str
     tags: str
@@ -56,7 +73,7 @@ class ParserSystem(NamedTuple):
 
 
 def show_length(max_length: int | None) -> str:
-    """Say how long sentences are.
+    """Describe a maximum sentence length.
 
     Examples
     --------
@@ -68,20 +85,39 @@ def show_length(max_length: int | None) -> str:
 
 @dataclass(frozen=True)
 class ConstituentSettings(ThreadedSettings):
-    """The settings of experiments that train constituency parsers by classification.
+    """Settings of experiments that train constituency parsers by classification.
 
     Parameters
     ----------
     runs : int, optional
-        Training runs of the parser to average, if not its default.
+        Training runs of the parser to average (default: that of the parser).
     strategies : tuple of str
         Parsing strategies to train: shift-reduce, original.
     max_lengths : tuple of int or None
-        Maximum numbers of words of the sentences to train and to test on, or all, as in 15,all.
+        Maximum sentence lengths for training and testing, such as 15,all.
     lowest_penalty : float, optional
-        Penalty at which the training ends, if not the parser's default.
+        Penalty at which training ends (default: that of the parser).
     sample_size : int, optional
-        Examples that each tree is built on, if not the parser's default.
+        Number of examples in the sample of each tree (default: that of the parser; in the paper: 100,000).
+    eta : float, optional
+        Factor that lowers the penalty when no split gains (default: that of the parser).
+    min_gain : float, optional
+        Minimum gain of a split, as a share of the penalty (default: that of the parser; in the paper: 0).
+    slack : float, optional
+        Share by which gradients may exceed the penalty before it is lowered (default: that of the parser; in
+        the paper: 0).
+    prune : bool
+        Undo splits that gain on the sample of a tree but not on all examples. The paper keeps them.
+    min_count : int, optional
+        Minimum count of a word to be a feature (default: that of the parser; in the paper: 1).
+    any_children : bool
+        Consider labels over children never seen with them, as in the paper.
+    max_inferences : int, optional
+        Maximum number of scored inferences per sentence (default: that of the parser).
+    dev_inferences : int, optional
+        The same for evaluations during training (default: that of the parser).
+    atoms : str, optional
+        Table of atomic features (default: that of the parser), or paper: the attributes of the paper only.
     """
 
     runs: Count | None = None
@@ -89,10 +125,19 @@ class ConstituentSettings(ThreadedSettings):
     max_lengths: tuple[Count | None, ...] = (SHORT,)
     lowest_penalty: Penalty | None = None
     sample_size: Count | None = None
+    eta: Annotated[float, Range(1e-6, 0.999)] | None = None
+    min_gain: Annotated[float, Range(0, 10)] | None = None
+    slack: Fraction | None = None
+    prune: bool = True
+    min_count: Count | None = None
+    any_children: bool = False
+    max_inferences: Count | None = None
+    dev_inferences: Count | None = None
+    atoms: str | None = None
 
     @property
     def tag_sources(self) -> tuple[str, ...]:
-        """Whose tags parsers use."""
+        """The sources of tags."""
         return ("gold",)
 
     def systems(self) -> list[ParserSystem]:
@@ -103,59 +148,58 @@ class ConstituentSettings(ThreadedSettings):
 
 @dataclass(frozen=True)
 class TaggedSettings(ConstituentSettings):
-    """The settings of experiments with gold and predicted tags.
+    """Settings of experiments with gold and predicted tags.
 
     Parameters
     ----------
     tags : {"both", "gold", "predicted"}
-        Part-of-speech tags: gold, predicted by the parser's own tagger, or a parser for each (both).
+        Use gold tags, tags predicted by the parser's own tagger, or train a parser with each (both).
     """
 
     tags: Literal["both", "gold", "predicted"] = "both"
 
     @property
     def tag_sources(self) -> tuple[str, ...]:
-        """Whose tags parsers use."""
+        """The sources of tags."""
         return ("gold", "predicted") if self.tags == "both" else (self.tags,)
 
 
 class Trained(NamedTuple):
-    """A parser and the seconds its training took, or None where it was interrupted."""
+    """A parser and its training time in seconds, or None if training was interrupted."""
 
     parser: ConstituentParser
     seconds: float | None
 
     @property
     def best(self) -> PenaltyReport:
-        """The step of the training that was kept."""
+        """The training step that was kept."""
         return max(self.parser.history_, key=lambda step: step.f1)
 
 
 class ConstituentBench:
-    """A treebank on which constituency parsers are trained and tested; they and what they find are kept.
+    """A treebank for training and testing constituency parsers; parsers and results are kept.
 
     Parameters
     ----------
     settings : ThreadedSettings
-        Of the parsers, `runs`, `lowest_penalty` and `sample_size` are used where there are such.
+        Settings; those of `PARSER_OPTIONS` apply to the parsers if present.
     inputs : Inputs
-        With the folder of the treebank.
+        Inputs with the folder of the treebank.
     """
 
     def __init__(self, settings: ThreadedSettings, inputs: Inputs) -> None:
         self.treebank = read_treebank(find_treebank(inputs.data), settings.n_sentences)
         self.store = inputs.store
         self._n_jobs = settings.n_jobs
-        names = ("runs", "lowest_penalty", "sample_size", "random_state", "n_jobs")
-        self._options = given_options(settings, names)
+        self._options = given_options(settings, PARSER_OPTIONS)
         self._names: dict[ParserSystem, str] = {}
 
     def make_parser(self, system: ParserSystem) -> ConstituentParser:
-        """Return a parser that has learnt nothing yet."""
+        """Return an unfitted parser."""
         return ConstituentParser(**{"strategy": system.strategy, "tags": system.tags, **self._options})
 
     def sentences(self, max_length: int | None) -> ConstituencyTreebank:
-        """Return the sentences of up to some length."""
+        """Return the sentences of at most `max_length` words."""
         treebank = self.treebank.up_to(max_length)
         for part in ("train", "test"):
             if not getattr(treebank, part):
@@ -164,14 +208,14 @@ class ConstituentBench:
         return treebank
 
     def name(self, system: ParserSystem, *what: object) -> str:
-        """Return the name under which things are kept that depend on a system and its training sentences."""
+        """Return the name under which results of a system and its training sentences are stored."""
         if system not in self._names:
             parser, treebank = self.make_parser(system), self.sentences(system.max_length)
             self._names[system] = parser.identity(treebank.train, treebank.dev)[:NAME_LENGTH]
         return fingerprint([self._names[system], *what])[:NAME_LENGTH] if what else self._names[system]
 
     def trained(self, system: ParserSystem) -> Trained:
-        """Return the parser of a system, which is trained if it is not there."""
+        """Return the parser of a system; train it if necessary."""
         treebank, name = self.sentences(system.max_length), self.name(system)
         path = self.store.train(
             name,
@@ -188,7 +232,7 @@ class ConstituentBench:
         return Trained(parser, kept.get("seconds"))
 
     def tested(self, system: ParserSystem, max_length: int | None) -> Values:
-        """Return what a parser makes of the test sentences of up to some length, and facts about it."""
+        """Return scores and facts of a parser on test sentences of at most `max_length` words."""
         return self.store.find(
             self.name(system, "tested", max_length, self._test_name),
             lambda: _test(self.trained(system), self.sentences(max_length).test),
@@ -199,7 +243,7 @@ class ConstituentBench:
         return fingerprint([], self.treebank.test)
 
     def facts(self, settings: ConstituentSettings) -> dict[str, str]:
-        """Return what a result depends on as texts, by name."""
+        """Return the settings that affect a result as text, by name."""
         systems = settings.systems()
         parser = self.make_parser(systems[0])
         treebanks = {
@@ -211,10 +255,16 @@ class ConstituentBench:
             if settings.n_sentences is None
             else f"the first {settings.n_sentences:,}",
             "sample": f"{parser.sample_size:,} examples",
-            "least gain of a split": f"{parser.min_gain:g} of the penalty",
+            "minimum gain of a split": f"{parser.min_gain:g} of the penalty",
+            "splits that only gain on the sample": "undone" if parser.prune else "kept",
+            "factor on the penalty": f"{parser.eta:g}, with a slack of {parser.slack:g}",
+            "minimum count of words": str(parser.min_count),
+            "labels": "over any children" if parser.any_children else "over children that they occurred with",
+            "atoms": "default" if parser.atoms is None else " ".join(parser.atoms.split()),
             "lowest penalty": f"{parser.lowest_penalty:g}",
             "runs": str(parser.runs),
-            "inferences scored at the most": f"{parser.max_inferences:,} a sentence",
+            "maximum inferences": f"{parser.max_inferences:,} per sentence; {parser.dev_inferences:,} for "
+            "dev scores in training",
             "random_state": str(settings.random_state),
             "n_jobs": str(settings.n_jobs),
         }

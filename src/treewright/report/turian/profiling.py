@@ -1,13 +1,16 @@
-"""What growing the trees of one label of a constituency parser costs, in time and memory."""
+"""Time and memory of growing the trees of one label of a constituency parser."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from treewright.errors import InputError
 from treewright.learn.boosting import BoostedTrees
 from treewright.learn.trees import TreeBuilder
 from treewright.model import load_state, save_state
+from treewright.native.learn.boosting import DecisionTree
 from treewright.parsing.constituent.inferences import LabelExamples, TrainingSet
 from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.parsing.constituent.training import MOST_TREES, make_learner
@@ -24,9 +27,9 @@ from treewright.report.turian.sampling import (
 )
 
 N_SAMPLED = 10
-"""Trees on samples whose mean time stands against that of one tree on all examples."""
+"""Number of trees on samples that are averaged for comparison with one tree on all examples."""
 N_LOOKED_AT = 20_000
-"""Examples whose features are counted."""
+"""Number of examples whose features are counted."""
 
 
 def measure_label(
@@ -38,9 +41,9 @@ def measure_label(
     n_trees: int,
     most_seconds: float,
 ) -> Values:
-    """Grow the trees of a label down to a penalty, and return what that and one more tree take.
+    """Grow the trees of a label down to a penalty, and measure this and one more tree.
 
-    Without a label, it is that with the most examples; without a penalty, that of the best parser.
+    By default, use the label with the most examples, and the penalty of the best parser.
     """
     lowest = bench.trained(system).best.penalty if penalty is None else penalty
 
@@ -58,6 +61,7 @@ def measure_label(
             "label": training.names[number],
             "penalty": lowest,
             "shared_bytes": shared_bytes(training),
+            "ensemble": describe_ensemble(ensemble, examples.signs),
             **profile_trees(ensemble, n_trees),
             **compare_trees(ensemble, examples, most_seconds=most_seconds),
             **measure_memory(ensemble, examples),
@@ -67,7 +71,7 @@ def measure_label(
 
 
 def _grown(path: Path, parser: ConstituentParser, examples: LabelExamples, penalty: float) -> BoostedTrees:
-    """Return an ensemble that nothing can be added to under a penalty; it is kept in a file."""
+    """Return an ensemble that has converged at a penalty; it is stored in a file."""
     if path.exists():
         return BoostedTrees.from_state(load_state(path), examples, examples.signs, biases=examples.biases)
     ensemble = make_ensemble(parser, examples)
@@ -77,7 +81,7 @@ def _grown(path: Path, parser: ConstituentParser, examples: LabelExamples, penal
 
 
 def choose_label(training: TrainingSet, wanted: str | None) -> int:
-    """Return the number of a label, or of that with the most examples."""
+    """Return the index of a label, by default that with the most examples."""
     if wanted is None:
         return max(range(training.n_classifiers), key=lambda label: training.examples(label).n_examples)
     if wanted not in training.names:
@@ -86,20 +90,21 @@ def choose_label(training: TrainingSet, wanted: str | None) -> int:
 
 
 def make_ensemble(parser: ConstituentParser, examples: LabelExamples) -> BoostedTrees:
-    """Return an ensemble without trees, as the parser would grow it."""
+    """Return an empty ensemble with the options of the parser."""
     return make_learner(
         examples,
         eta=parser.eta,
         sample_size=parser.sample_size,
         min_gain=parser.min_gain,
         slack=parser.slack,
+        prune=parser.prune,
         random_state=parser.random_state,
     )
 
 
 def profile_trees(ensemble: BoostedTrees, n_trees: int) -> Values:
-    """Return what the last trees took that were built on samples, step by step."""
-    # Where a sample has misled, the next tree is a stump of all examples, which lacks nothing.
+    """Return the time of each step for the last trees that were built on samples."""
+    # After a misleading sample, the next tree is a stump on all examples, which loses no weight.
     records = [each for each in ensemble.records if each.lost > 0 or not ensemble.is_sampled][-n_trees:]
     if not records:
         raise InputError("no tree was built on a sample; expected a lower penalty or more sentences")
@@ -110,17 +115,65 @@ def profile_trees(ensemble: BoostedTrees, n_trees: int) -> Values:
     }
 
 
+def describe_ensemble(ensemble: BoostedTrees, signs: npt.NDArray[np.int8]) -> Values:
+    """Return the numbers of section 4.2 about the trees, their leaves, and the margins of examples.
+
+    Leaves are counted as they were built. Of a list of two numbers, the second is the standard deviation.
+    """
+    leaves = [leaf for tree in ensemble.trees for leaf in list_leaves(tree)]
+    n_questions = sum(leaf.n_questions for leaf in leaves)
+    margins = ensemble.confidences * signs
+    return {
+        "n_trees": len(ensemble.records),
+        "n_leaves": sum(record.n_leaves for record in ensemble.records),
+        "n_nonzero": len(leaves),
+        "depth": _describe([leaf.n_questions for leaf in leaves]),
+        "negated": sum(leaf.n_negated for leaf in leaves) / max(1, n_questions),
+        "only_negated": sum(leaf.n_negated == leaf.n_questions for leaf in leaves) / max(1, len(leaves)),
+        "confidence": _describe([abs(leaf.value) for leaf in leaves]),
+        "right_margin": _describe(margins[signs > 0]),
+        "wrong_margin": _describe(margins[signs < 0]),
+    }
+
+
+def _describe(values: npt.ArrayLike) -> list[float]:
+    """Return the mean and the standard deviation; zeros if there are no values."""
+    numbers = np.asarray(values, dtype=np.float64)
+    return [float(numbers.mean()), float(numbers.std())] if len(numbers) else [0.0, 0.0]
+
+
+class Leaf(NamedTuple):
+    """A leaf of a tree: the questions on the path to it, those of them that are negated, and its value."""
+
+    n_questions: int
+    n_negated: int
+    value: float
+
+
+def list_leaves(tree: DecisionTree) -> list[Leaf]:
+    """Return the non-zero leaves of a tree."""
+    found, waiting = [], [(0, 0, 0)]
+    while waiting:
+        node, n_questions, n_negated = waiting.pop()
+        if tree.features[node] >= 0:
+            waiting.append((int(tree.present[node]), n_questions + 1, n_negated))
+            waiting.append((int(tree.absent[node]), n_questions + 1, n_negated + 1))
+        elif tree.values[node]:
+            found.append(Leaf(n_questions, n_negated, float(tree.values[node])))
+    return found
+
+
 def compare_trees(
     ensemble: BoostedTrees,
     examples: LabelExamples,
     *,
     most_seconds: float = float("inf"),
 ) -> Values:
-    """Build the next tree of an ensemble on samples, and once on all examples without keeping features."""
+    """Build the next tree of an ensemble on samples, and once on all examples without stored features."""
     target = next_target(ensemble, examples.signs, examples.biases)
     size = min(ensemble.sample_size or examples.n_examples, examples.n_examples)
     builder = TreeBuilder(examples.n_features)
-    # The first takes memory that the others use again.
+    # The first run allocates memory that the others reuse.
     trees = [
         build_sampled(
             examples,
@@ -152,13 +205,13 @@ def compare_trees(
 
 def _summary(whole: Uncached, sampled: float) -> str:
     return (
-        f"a tree on all examples {whole.seconds:.2f} s, of which extraction {whole.extraction:.2f} s, "
+        f"a tree on all examples {whole.seconds:.2f} s (extraction {whole.extraction:.2f} s), "
         f"on a sample {sampled:.4f} s: {whole.seconds / sampled:.1f} times faster"
     )
 
 
 def measure_memory(ensemble: BoostedTrees, examples: LabelExamples) -> Values:
-    """Return how many features an example has, and how many bytes are kept for it instead of them."""
+    """Return the number of features per example, and the bytes stored instead of them."""
     step = max(1, examples.n_examples // N_LOOKED_AT)
     indptr, columns = examples.extract(np.arange(0, examples.n_examples, step))
     n_features = float(len(columns) / (len(indptr) - 1))
@@ -170,6 +223,6 @@ def measure_memory(ensemble: BoostedTrees, examples: LabelExamples) -> Values:
 
 
 def shared_bytes(training: TrainingSet) -> int:
-    """Return the bytes of cuts, items and places of inferences, which serve all labels."""
+    """Return the bytes of cuts, items and positions of inferences, which all labels share."""
     groups = (training.items, training.cuts, training.inferences)
     return sum(each.nbytes for group in groups for each in group)

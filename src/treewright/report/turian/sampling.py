@@ -1,7 +1,8 @@
-"""What the trees of a boosted ensemble cost, on samples and on all examples without keeping features.
+"""Cost of the trees of a boosted ensemble, on samples and on all examples without stored features.
 
-J. Turian and I. D. Melamed (2006), section 4.2. Where the features of all examples do not fit into memory and
-there is no sampling, they are extracted again for each node of a tree: that is done here, to be timed.
+J. Turian and I. D. Melamed (2006), section 4.2. If the features of all examples do not fit into memory and
+there is no sampling, they are extracted again for each node of a tree. This module does that to measure its
+time.
 """
 
 import time
@@ -18,7 +19,7 @@ from treewright.native.learn import boosting as native
 from treewright.native.learn.boosting import DecisionTree, FeatureRows, SplitLimits
 
 BLOCK = 1 << 14
-"""Examples whose features are held at once."""
+"""Number of examples whose features are in memory at once."""
 STEPS = {
     "sample": "sample",
     "extraction": "extraction",
@@ -29,7 +30,7 @@ STEPS = {
 
 
 class Cost(NamedTuple):
-    """What a step of a training iteration takes: seconds, their standard deviation, and percent of all."""
+    """Cost of a step of a training iteration: mean seconds, standard deviation, and percentage."""
 
     mean: float
     deviation: float
@@ -37,7 +38,7 @@ class Cost(NamedTuple):
 
 
 def profile(records: Sequence[TreeRecord]) -> dict[str, Cost]:
-    """Return what each step of the training took, and all together, over trees that were built on samples."""
+    """Return the cost of each training step, and of all together, for trees built on samples."""
     seconds = np.array([[*record.seconds, record.seconds.total] for record in records])
     means, deviations = seconds.mean(axis=0), seconds.std(axis=0)
     shares = 100 * means / means[-1] if means[-1] > 0 else np.zeros(len(means))
@@ -46,19 +47,19 @@ def profile(records: Sequence[TreeRecord]) -> dict[str, Cost]:
 
 
 class Target(NamedTuple):
-    """What a tree is built for: signed weights of all examples, and what splits must gain."""
+    """The target of a tree: signed weights of all examples, and the minimum gain of splits."""
 
     signed: FloatArray
     limits: SplitLimits
 
     @property
     def lightest(self) -> float:
-        """What the examples of a feature weigh together at the most, where nobody asks for it."""
+        """Maximum total weight of the examples of a feature that is not considered."""
         return min(self.limits.least, (self.limits.least + self.limits.penalty) / 2)
 
 
 def next_target(ensemble: BoostedTrees, labels: npt.NDArray[np.int8], biases: FloatArray) -> Target:
-    """Return what the next tree of an ensemble is built for; it must have found that nothing gains now."""
+    """Return the target of the next tree of an ensemble that has converged."""
     signed = np.zeros(len(labels))
     native.weigh(ensemble.confidences, labels, biases, signed)
     rounding = ROUNDING * float(np.abs(signed).sum())
@@ -67,7 +68,7 @@ def next_target(ensemble: BoostedTrees, labels: npt.NDArray[np.int8], biases: Fl
 
 
 class Sampled(NamedTuple):
-    """A tree that was built on a sample, and the seconds of the steps that led to it."""
+    """A tree that was built on a sample, and the seconds of each step."""
 
     tree: DecisionTree
     sampling: float
@@ -76,14 +77,14 @@ class Sampled(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """All steps together."""
+        """Total time of all steps."""
         return self.sampling + self.extraction + self.building
 
 
 def build_sampled(
     examples: ExampleSource, target: Target, builder: TreeBuilder, *, size: int, random_state: Sequence[int]
 ) -> Sampled:
-    """Draw a sample, extract its features and build a tree on it, as training does."""
+    """Draw a sample, extract its features and build a tree on it, as in training."""
     times = [time.thread_time()]
     sample = draw_sample(np.abs(target.signed), size, random_state=random_state)
     times.append(time.thread_time())
@@ -96,17 +97,18 @@ def build_sampled(
 
 
 class Uncached(NamedTuple):
-    """A tree that was built on all examples without keeping features.
+    """A tree that was built on all examples without stored features.
 
     Attributes
     ----------
     tree : DecisionTree
+        The tree.
     n_extracted : int
-        Examples whose features were extracted, each counted as often as it was.
+        Number of extractions of the features of an example.
     extraction, building : float
-        Seconds of extracting features, and of all else.
+        Seconds of feature extraction, and of everything else.
     is_whole : bool
-        Whether the tree was finished; else time was up, and nodes that waited have become leaves.
+        Whether the tree is complete; otherwise the time limit was reached, and pending nodes became leaves.
     """
 
     tree: DecisionTree
@@ -117,12 +119,12 @@ class Uncached(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """All steps together."""
+        """Total time of all steps."""
         return self.extraction + self.building
 
 
 class _Waiting(NamedTuple):
-    """A node that may be split: its number, its examples and their gradient for each feature."""
+    """A node that may be split: its index, its examples and their gradient for each feature."""
 
     node: int
     numbers: Integers
@@ -130,18 +132,19 @@ class _Waiting(NamedTuple):
 
 
 class UncachedBuilder:
-    """Builds a tree on all examples, and extracts the features of those of each node that is split again.
+    """Builds a tree on all examples, and extracts their features again for each node that is split.
 
-    It finds the same tree as `TreeBuilder`. One pass over the examples of a node divides them and adds up the
-    gradients of both sides, so that an example is extracted once for the root, and once for each split above
-    it.
+    It finds the same tree as `TreeBuilder`. One pass over the examples of a node partitions them and sums the
+    gradients of both sides, so an example is extracted once for the root, and once for each split above it.
 
     Parameters
     ----------
     examples : ExampleSource
+        The examples.
     target : Target
+        The target of the tree.
     most_seconds : float
-        After which no further node is split.
+        Time limit after which no further node is split.
     """
 
     def __init__(
@@ -171,7 +174,7 @@ class UncachedBuilder:
                 continue
             links[parent.node] = [feature, present.node, absent.node]
             links += [[-1, -1, -1], [-1, -1, -1]]
-            # The smaller side is next, as where features are kept: so nodes have the same numbers.
+            # The smaller side is next, as with stored features, so that nodes have the same indices.
             is_smaller = len(present.numbers) <= len(absent.numbers)
             waiting += [absent, present] if is_smaller else [present, absent]
         features, presents, absents = np.array(links, dtype=np.int32).T.copy()
@@ -180,7 +183,7 @@ class UncachedBuilder:
         return Uncached(nodes, self._n_extracted, self._extraction, building, is_whole)
 
     def _start(self) -> _Waiting:
-        """Return the root, and find the features that are met often enough to be asked for."""
+        """Return the root, and find the features that are frequent enough to be considered."""
         sums, masses = np.zeros((2, self._examples.n_features))
         numbers = np.arange(self._examples.n_examples)
         for begin in range(0, len(numbers), BLOCK):
@@ -199,7 +202,7 @@ class UncachedBuilder:
         return rows
 
     def _choose(self, at: _Waiting) -> int:
-        """Return the feature whose split gains most, the smallest of equals, or -1 for none."""
+        """Return the feature with the largest gain (the smallest index among ties), or -1 for none."""
         penalty = self._limits.penalty
         least = self._limits.least if at.node else self._limits.rounding
         weights = self._signed[at.numbers]
@@ -214,7 +217,7 @@ class UncachedBuilder:
         return int(self._heavy[best]) if gains[best] > wanted else -1
 
     def _split(self, parent: _Waiting, feature: int, node: int) -> tuple[_Waiting, _Waiting]:
-        """Return the sides of a split, with the feature and without, which have the next numbers."""
+        """Return the two sides of a split, with and without the feature; they have the next indices."""
         sums = np.zeros((2, self._examples.n_features))
         parts: list[npt.NDArray[np.bool_]] = []
         for begin in range(0, len(parent.numbers), BLOCK):
@@ -235,7 +238,7 @@ class UncachedBuilder:
 
 
 def example_bytes(n_examples: int, *holders: object) -> int:
-    """Return the bytes of all arrays of one value an example that objects hold, each array once."""
+    """Return the total bytes of the objects' arrays with one value per example, each array once."""
     arrays = [each for holder in holders for each in vars(holder).values() if isinstance(each, np.ndarray)]
     held = {each.ctypes.data: each.nbytes for each in arrays if each.shape == (n_examples,)}
     return sum(held.values())

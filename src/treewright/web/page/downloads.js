@@ -5,7 +5,7 @@ import { onWhite } from "./trees.js";
 
 const SCALE = 2;
 const MARGIN = 16;
-const MAX_SIDE = 16000; // browsers refuse larger canvases
+const MAX_SIDE = 16000; // browsers do not support larger canvases
 
 /** Make the buttons that write the files of one tree. */
 export function downloads(sentence, { name, label, key, onError }) {
@@ -41,11 +41,11 @@ export function downloads(sentence, { name, label, key, onError }) {
 function save(blob, name) {
   const address = URL.createObjectURL(blob);
   make("a", { href: address, download: name }).click();
-  // The browser reads the file after the click is over.
+  // The browser reads the file after the click event.
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-/** Draw a picture on white, twice as large as on the page. */
+/** Draw a tree on white, at twice its size on the page. */
 async function paint(text) {
   const { text: picture, width, height } = onWhite(text);
   const address = URL.createObjectURL(new Blob([picture], { type: "image/svg+xml" }));
@@ -62,7 +62,7 @@ async function paint(text) {
     context.fillRect(0, 0, canvas.width, canvas.height);
     context.drawImage(image, scale * MARGIN, scale * MARGIN, scale * width, scale * height);
     const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
-    if (!blob) throw new Error("the picture is too large");
+    if (!blob) throw new Error("the drawing is too large");
     return blob;
   } finally {
     URL.revokeObjectURL(address);

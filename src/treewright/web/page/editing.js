@@ -1,4 +1,4 @@
-/** What a visitor may change in a sentence: which one is shown, its tags, the arcs that are kept. */
+/** Controls to choose a sentence, edit its tags and keep arcs. */
 
 import { make } from "./make.js";
 import { nameWord } from "./trees.js";
@@ -7,12 +7,12 @@ const COLUMNS = { upos: "tag", xpos: "fine tag" };
 const FIELDS = { upos: 3, xpos: 4 };
 const FEATURES = 5;
 
-/** Tell CoNLL-U from other text: after comments comes the first word, with its number. */
+/** Detect CoNLL-U: after comments comes the first word, with its number. */
 export function isConllu(text) {
   return /^(?:#.*\r?\n|\s*\n)*1(?:-\d+)?\t/.test(text);
 }
 
-/** Put other tags into a sentence of CoNLL-U; the features of such words went with the former tags. */
+/** Replace tags in a CoNLL-U sentence, and drop the features of these words, which belong to the old tags. */
 export function editConllu(conllu, edits) {
   const lines = conllu.split("\n").map((line) => {
     const fields = line.split("\t");
@@ -25,7 +25,7 @@ export function editConllu(conllu, edits) {
   return lines.join("\n");
 }
 
-/** Make the words of a sentence with other tags; of a word that has one, the service finds the other tag. */
+/** Return the words of a sentence with edited tags; if a word has only one tag, the service predicts the other. */
 export function editWords(sentence, edits) {
   return sentence.words.map((word, place) => {
     const here = edits.filter((edit) => edit.word === place + 1);
@@ -39,7 +39,7 @@ export function editWords(sentence, edits) {
   });
 }
 
-/** Fill the list of sentences, with buttons to go on and back; one alone needs none. */
+/** Fill the list of sentences, with buttons for the next and previous one, unless there is only one. */
 export function renderSentences(nav, sentences, at, go) {
   nav.hidden = sentences.length < 2;
   if (nav.hidden) return nav.replaceChildren();
@@ -84,7 +84,7 @@ export function renderSentences(nav, sentences, at, go) {
   );
 }
 
-/** Make the list of arcs that every tree must have, each with a button that lets it go. */
+/** Make the list of kept arcs, each with a button that releases it. */
 export function renderFixed(sentence, fixed, letGo) {
   const items = fixed
     .filter(({ word, head }) => word <= sentence.words.length && head <= sentence.words.length)
@@ -100,7 +100,7 @@ export function renderFixed(sentence, fixed, letGo) {
             type: "button",
             class: "quiet",
             "data-key": `let-go-${word}`,
-            "aria-label": `Let go of ${said}`,
+            "aria-label": `Release ${said}`,
             onclick: () => letGo(word),
           },
           "Remove",
@@ -112,15 +112,15 @@ export function renderFixed(sentence, fixed, letGo) {
     "section",
     { class: "kept card", "aria-labelledby": "kept-title" },
     make("h2", { id: "kept-title" }, "Kept arcs"),
-    make("p", { class: "hint" }, "All trees below have them; probabilities are among such trees."),
+    make("p", { class: "hint" }, "All trees below contain these arcs. Probabilities are relative to such trees."),
     make("ul", {}, items),
   );
 }
 
 /**
  * Fill the inputs for the tags of a sentence, as `found` now has them.
- * `change` is told word, column and value, null for "as it was". Inputs that are there already stay,
- * so that nobody who types is interrupted by an answer. If tags are needed, they are open to be filled in.
+ ** `change` is called with word, column and value; null restores the tag. Existing inputs are kept,
+ * so that a response does not interrupt typing. If tags are required, the section is open.
  */
 export function renderTags(place, sentence, { found, known, edited, isNeeded, change }) {
   const columns = ["upos", "xpos"].filter((column) => hasTags(sentence, column));
@@ -142,8 +142,8 @@ export function renderTags(place, sentence, { found, known, edited, isNeeded, ch
 
 function tagEditor(sentence, columns, { known, isOpen, isNeeded, change }) {
   const hint = isNeeded
-    ? "When every word has a tag, the sentence is parsed."
-    : "A changed tag parses again; an emptied one is as it was.";
+    ? "The sentence is parsed when every word has a tag."
+    : "Change a tag to parse again; clear it to restore the original.";
   const words = sentence.words.map((text, place) =>
     make(
       "div",

@@ -1,4 +1,4 @@
-/** Make an element; properties that begin with "on" are listeners, true stands for an empty attribute. */
+/** Make an element; properties that start with "on" are listeners, and true is an empty attribute. */
 export function make(name, properties = {}, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
@@ -10,7 +10,7 @@ export function make(name, properties = {}, ...children) {
   return node;
 }
 
-/** Write a probability for people. */
+/** Format a probability. */
 export function percent(probability) {
   if (probability > 0.9995 && probability < 1) return "over 99.9%";
   if (probability > 0 && probability < 0.0005) return "under 0.1%";
@@ -18,14 +18,14 @@ export function percent(probability) {
   return `${(100 * probability).toFixed(digits).replace(/\.0$/, "")}%`;
 }
 
-/** Make a bar as long as a probability; its text stands beside it. */
+/** Make a bar whose length is a probability. */
 export function bar(probability) {
   const made = make("span", { class: "bar", "aria-hidden": "true" }, make("span"));
   made.firstChild.style.inlineSize = `${100 * Math.min(1, Math.max(0, probability))}%`;
   return made;
 }
 
-/** Write how many there are of something. */
+/** Format a number with a noun. */
 export function count(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }

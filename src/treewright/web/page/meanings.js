@@ -1,35 +1,35 @@
-/** What relations, tags and labels stand for. */
+/** Descriptions of relations, tags and labels. */
 
 import { make } from "./make.js";
 import { askMeanings } from "./service.js";
 
 let known = { groups: {}, relations: {}, tags: {}, phrases: {} };
 
-/** Ask for all meanings; without an answer, nothing is explained. */
+/** Request all descriptions; without a response, there are none. */
 export async function loadMeanings() {
   try {
     known = await askMeanings();
   } catch {
-    // The trees are worth more than what is said of them.
+    // The trees are useful without descriptions.
   }
 }
 
-/** Find what a relation stands for; a subtype stands for what its universal part does. */
+/** Find the description of a relation; a subtype has that of its universal relation. */
 export function relationMeaning(relation) {
   return find(known.relations, withoutSubtype(relation));
 }
 
-/** Find what a tag stands for. */
+/** Find the description of a tag. */
 export function tagMeaning(tag) {
   return find(known.tags, tag);
 }
 
-/** Find what the label of a constituent stands for, a tag's included. */
+/** Find the description of a constituent label or tag. */
 export function labelMeaning(label) {
   return find(known.tags, label) ?? find(known.phrases, withoutSubtype(label));
 }
 
-/** The group of a relation, by which it has its colour. */
+/** The group of a relation, which determines its colour. */
 export function groupOf(relation) {
   return relationMeaning(relation)?.group ?? "other";
 }
@@ -46,7 +46,7 @@ export function explained(name, meaning) {
     "p",
     { class: "meaning" },
     make("strong", {}, name),
-    meaning ? `, ${meaning.name}. ` : ": not described here.",
+    meaning ? `, ${meaning.name}. ` : ": no description.",
     parts,
   );
 }

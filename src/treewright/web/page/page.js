@@ -1,4 +1,4 @@
-/** The page: a form, the state in the address, and the trees that the service answers with. */
+/** The page: a form, the state in the URL, and the trees of the service. */
 
 import { editConllu, editWords, isConllu, renderFixed, renderSentences, renderTags } from "./editing.js";
 import { count, make } from "./make.js";
@@ -22,10 +22,10 @@ const panel = new Panel(at("panel"), { explain, fix, isFixed });
 let models = [];
 let state = { ...EMPTY };
 let run = { controller: new AbortController(), results: [] };
-let drawn = new AbortController(); // of questions about what is drawn
+let drawn = new AbortController(); // aborts requests about the displayed trees
 const explanations = new WeakMap();
 
-/** Change what is looked at, as a step that the browser's Back undoes, and show it. */
+/** Change the state, with an entry in the browser's history, and show it. */
 function change(changes) {
   state = { ...state, ...changes };
   const fragment = encode(state);
@@ -33,13 +33,13 @@ function change(changes) {
   return show();
 }
 
-/** Say something to everybody; an error looks like one. */
+/** Show a status message. */
 function say(message, { isError = false } = {}) {
   at("status").textContent = message;
   at("status").classList.toggle("error", isError);
 }
 
-/** Begin a run; whatever the one before still waits for can no longer be shown. */
+/** Start a run; pending requests of the previous one are cancelled. */
 function begin() {
   run.controller.abort();
   run = { controller: new AbortController(), results: [] };
@@ -53,7 +53,7 @@ function setBusy(isBusy) {
   at("view").setAttribute("aria-busy", String(isBusy));
 }
 
-/** Ask for everything that the state speaks of, and draw it. */
+/** Request all results of the state, and draw them. */
 async function show() {
   fillForm();
   if (!state.text.trim()) {
@@ -72,7 +72,7 @@ async function show() {
   announce();
 }
 
-/** The models that are asked, each kind of tree by one of them, and one more to compare with. */
+/** The models in use: one for each kind of tree, and one more to compare with. */
 function chosenModels() {
   const other = models.find((model) => model.name === state.other);
   return [...new Set([...KINDS.map(chosenModel), other])].filter(Boolean);
@@ -83,12 +83,12 @@ function chosenModel(kind) {
   return ofKind.find((model) => model.name === state[kind]) ?? ofKind[0];
 }
 
-/** Ask one model for the sentences of the text, and for the best trees of the one that is shown. */
+/** Request the sentences of the text from one model, and the k-best trees of the displayed sentence. */
 async function consult(result, mine) {
   const { name, kind } = result.model;
   try {
     result.sentences = await readSentences(result, mine);
-    if (!result.sentences.length) throw new ServiceError("There is no sentence in this text.");
+    if (!result.sentences.length) throw new ServiceError("The text contains no sentence.");
     if (state.at > result.sentences.length) state = { ...state, at: result.sentences.length };
     result.given = result.sentences[state.at - 1];
     if (result.lacksTags) askForTags(result);
@@ -104,7 +104,7 @@ async function consult(result, mine) {
   }
 }
 
-/** Ask for the sentences of the text, parsed, or as they were read if the model lacks tags to parse them. */
+/** Request the parsed sentences of the text, or the unparsed ones if the model needs tags. */
 async function readSentences(result, mine) {
   try {
     const body = { text: state.text, model: result.model.name, pictures: false };
@@ -116,15 +116,15 @@ async function readSentences(result, mine) {
   }
 }
 
-/** Say how many tags are still to be filled in, if any are. */
+/** Throw an error with the number of missing tags, if there are any. */
 function askForTags({ given, model }) {
   const words = editWords(given, editedHere()).filter((each) => !each.tag && !each.xpos);
   if (!words.length) return;
-  const found = `${count(words.length, "word")} without a tag, which ${model.name} needs`;
-  throw new ServiceError(`${found}; fill in all tags, and the sentence is parsed.`);
+  const found = `${count(words.length, "word")} without a tag; ${model.name} needs tags`;
+  throw new ServiceError(`${found}. Fill in all tags to parse the sentence.`);
 }
 
-/** How the trees of a model are laid out: as the visitor wants, or as there is room. */
+/** The layout of a model's trees: the user's choice, or by the available width. */
 function layoutOf({ given, model }, results) {
   const isBeside = results.filter((one) => one.model.kind === model.kind).length > 1;
   return state.layout ?? fittingLayout(given, { isBeside });
@@ -138,10 +138,10 @@ function question(route, body, mine) {
 }
 
 function tellBusy(seconds) {
-  say(`The service is busy; asking again in ${count(seconds, "second")}.`);
+  say(`The service is busy; retrying in ${count(seconds, "second")}.`);
 }
 
-/** What is sent of the sentence in view: the text itself where it can be, for it may hold more than words. */
+/** The request for the displayed sentence: the text itself if possible, since it may contain more than words. */
 function source({ given, sentences }) {
   const edits = editedHere();
   if (edits.length && given.conllu && isConllu(state.text)) return { text: editConllu(given.conllu, edits) };
@@ -165,7 +165,7 @@ function fix(word, head) {
   return change({ fixed: withArc(state, word, head) });
 }
 
-/** Ask, once, why a model has parsed the sentence as it has. */
+/** Request the explanation of a parse, once. */
 function explain({ result }) {
   if (!explanations.has(result)) {
     const asked = ask("explain", { ...result.body, pictures: false }, { signal: drawn.signal, onBusy: tellBusy });
@@ -178,7 +178,7 @@ function explain({ result }) {
   return explanations.get(result);
 }
 
-/** Draw the answers, and give the focus back to what had it. */
+/** Draw the results, and restore the focus. */
 function draw() {
   const focused = document.activeElement?.dataset?.key;
   const wasInPanel = at("panel").contains(document.activeElement);
@@ -206,7 +206,7 @@ function draw() {
   const kept = first && renderFixed(first.given, fixed, (one) => fix(one, null));
   at("trees").replaceChildren(...[kept, ...parts].filter(Boolean));
   drawTags(results.find((result) => result.given && result.lacksTags) ?? first);
-  at("view").hidden = !first; // what was refused as a whole is told by the status
+  at("view").hidden = !first; // a rejected text is reported in the status message
   at("view").classList.toggle(
     "plain",
     !results.some((one) => one.model.kind === "dependency" && one.candidates),
@@ -233,7 +233,7 @@ function drawTags(result) {
   });
 }
 
-/** Say in a sentence or two what has come. */
+/** Summarise the results in the status message. */
 function announce() {
   const errors = [...new Set(run.results.filter((one) => one.error).map((one) => one.error))];
   const found = run.results
@@ -242,7 +242,7 @@ function announce() {
   say([...errors.map(ended), ...found].join(" "), { isError: errors.length > 0 });
 }
 
-/** End a sentence of the service, for others follow it. */
+/** End a message of the service with a full stop. */
 function ended(sentence) {
   return sentence.endsWith(".") ? sentence : `${sentence}.`;
 }
@@ -280,12 +280,12 @@ function fillSelect(select, names, chosen) {
   );
 }
 
-/** Parse what stands in the field; another text has neither kept arcs nor edited tags. */
+/** Parse the text of the field; a new text has no kept arcs and no edited tags. */
 function submit() {
   if (!text.value.trim()) {
     text.setAttribute("aria-invalid", "true");
     text.focus();
-    return say("There is no sentence yet; type or paste one.", { isError: true });
+    return say("Type or paste a sentence first.", { isError: true });
   }
   const isNew = text.value !== state.text;
   const fresh = isNew ? { text: text.value, at: 1, fixed: [], tags: [] } : {};
@@ -313,7 +313,7 @@ function listen() {
     at(id).addEventListener("change", () => state.text && text.value === state.text && change(choices()));
   }
   document.querySelector(".skip").addEventListener("click", (event) => {
-    event.preventDefault(); // the fragment of the address is taken
+    event.preventDefault(); // the URL fragment is in use
     at("results").focus();
   });
   at("cancel").addEventListener("click", () => {
@@ -334,22 +334,22 @@ function listen() {
   });
 }
 
-/** Lay the trees out anew if a window of another size has room for another layout. */
+/** Update the layout of the trees if the window size requires another one. */
 function fitAgain() {
   const shown = run.results.filter((result) => result.candidates);
   if (shown.some((result) => layoutOf(result, run.results) !== result.body.layout)) show();
 }
 
-/** The sentences to try that fit the models in use. */
+/** The example sentences of the models in use. */
 function examples() {
   const chosen = [...KINDS.map(chosenModel), ...models].filter(Boolean);
   return chosen.find((model) => model.examples.length)?.examples ?? [];
 }
 
-/** Read the address; one without a text shows the first example. */
+/** Read the URL; without a text, show the first example. */
 function readAddress() {
   const found = decode(location.hash);
-  state = found; // tells which models are in use
+  state = found; // determines the models in use
   return found.text ? found : { ...found, text: examples()[0] ?? "" };
 }
 
@@ -383,7 +383,7 @@ async function start() {
   }
   state = readAddress();
   const shown = show();
-  // A keyboard on the screen would cover the trees.
+  // An on-screen keyboard would cover the trees.
   if (!decode(location.hash).text && !matchMedia("(pointer: coarse)").matches) {
     text.focus({ preventScroll: true });
     text.select();

@@ -1,13 +1,13 @@
-/** The panel about one arc: how sure the model is of it, what else it could be, and why. */
+/** The panel about one arc: its confidence, alternative heads and features. */
 
 import { bar, make, percent } from "./make.js";
 import { explained, relationMeaning, tagMeaning } from "./meanings.js";
 import { renderReasons } from "./reasons.js";
 import { light, nameWord, sayArc, tagsOf } from "./trees.js";
 
-const HINT = "Point at an arc, tap it, or reach it with Tab and the arrow keys.";
+const HINT = "Point at an arc or tap it, or select it with Tab and the arrow keys.";
 
-/** The panel; `explain` asks for the explanation of a shown sentence, `fix` fixes an arc or lets it go. */
+/** The panel; `explain` requests the explanation of a sentence, and `fix` keeps an arc or releases it. */
 export class Panel {
   constructor(place, { explain, fix, isFixed }) {
     this.place = place;
@@ -18,13 +18,13 @@ export class Panel {
     this.isPinned = false;
     place.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
-      event.preventDefault(); // a tree that is shown alone stays so
+      event.preventDefault(); // stay in full screen
       this.leave();
     });
     this.clear();
   }
 
-  /** Forget the arc. */
+  /** Clear the panel. */
   clear() {
     this.chosen?.arc.classList.remove("chosen");
     if (this.chosen) light(this.chosen.arc.ownerSVGElement, []);
@@ -39,23 +39,23 @@ export class Panel {
     if (!this.isPinned && this.chosen?.arc !== arc) this.open(shown, word, arc);
   }
 
-  /** Show an arc and keep it, whatever is pointed at next; the keyboard moves into the panel. */
+  /** Show and pin an arc; the keyboard focus moves to the panel. */
   choose(shown, word, arc) {
     this.open(shown, word, arc);
     this.isPinned = true;
     this.place.querySelector("h2").focus({ preventScroll: true });
   }
 
-  /** Go back to the arc. */
+  /** Return the focus to the arc. */
   leave() {
     const arc = this.chosen?.arc;
     this.clear();
     if (arc?.isConnected) arc.focus();
-    // The focus alone would open the panel again.
+    // The focus event would open the panel again.
     this.clear();
   }
 
-  /** Show an arc, whatever was shown. */
+  /** Show an arc in place of the current one. */
   open(shown, word, arc) {
     this.clear();
     this.chosen = { shown, word, arc };
@@ -87,7 +87,7 @@ export class Panel {
       return make(
         "button",
         { type: "button", class: "wide", onclick: () => this.fix(word, null) },
-        "Let this arc go",
+        "Release this arc",
       );
     }
     return make(
@@ -102,7 +102,7 @@ export class Panel {
     this.details.replaceChildren(
       ...(known === undefined || known === null ? [] : [confidence(known)]),
       this.chooser(shown.sentence, word),
-      make("p", { class: "hint", "aria-busy": "true" }, "Looking for reasons …"),
+      make("p", { class: "hint", "aria-busy": "true" }, "Loading the explanation …"),
     );
     const place = this.details;
     try {
@@ -124,7 +124,7 @@ export class Panel {
     const sure = isExplained ? found.confidence : alternatives.find((one) => one.head === head)?.probability;
     return [
       sure === undefined || sure === null
-        ? make("p", {}, "Not among the likeliest heads of this word.")
+        ? make("p", {}, "Not among the most likely heads of this word.")
         : confidence(sure),
       this.heads(
         sentence,
@@ -138,8 +138,8 @@ export class Panel {
 
   features(found, isExplained) {
     const hint = (text) => make("p", { class: "hint" }, text);
-    if (!isExplained) return hint("Features are shown for arcs of the best tree.");
-    if (!found.features.length) return hint("No feature of this model speaks for or against this arc.");
+    if (!isExplained) return hint("Features are available for arcs of the best tree only.");
+    if (!found.features.length) return hint("No feature of this model applies to this arc.");
     const svg = this.chosen.arc.ownerSVGElement;
     return make(
       "section",
@@ -197,7 +197,7 @@ export class Panel {
   }
 }
 
-/** Explain the relation of an arc, and the tags of its word. */
+/** Describe the relation of an arc and the tags of its word. */
 function aboutArc(sentence, word) {
   const relation = sentence.deprels[word - 1];
   const meaning = relation && relation !== "_" ? relationMeaning(relation) : null;
@@ -207,7 +207,7 @@ function aboutArc(sentence, word) {
     meaning ? explained(relation, meaning) : null,
     tagsOf(sentence, word - 1).map((tag) => explained(tag, tagMeaning(tag))),
     sentence.unknown?.includes(word)
-      ? make("p", { class: "unseen" }, `The model has never seen ${nameWord(sentence, word)}.`)
+      ? make("p", { class: "unseen" }, `${nameWord(sentence, word)} is not in the training set.`)
       : null,
   );
 }

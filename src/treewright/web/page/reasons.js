@@ -1,9 +1,9 @@
-/** What speaks for and against a tree or an arc, in sentences; pointing at one lights up its arcs. */
+/** The features for and against a tree or an arc; pointing at one highlights its arcs. */
 
 import { make } from "./make.js";
 import { light } from "./trees.js";
 
-/** Make the lists of features for and against, each with its total; `pictureOf` finds the picture of a tree. */
+/** Make the lists of features for and against, with totals; `pictureOf` returns the drawing of a tree. */
 export function renderReasons({ listed, totalFor, totalAgainst, names, pictureOf }) {
   const sides = [
     [names[0], totalFor, listed.filter((one) => one.weight > 0)],
@@ -24,7 +24,7 @@ export function renderReasons({ listed, totalFor, totalAgainst, names, pictureOf
               {},
               features.map((one) => reason(one, pictureOf)),
             )
-          : make("p", { class: "hint" }, total ? "Only features of small weight." : "No feature."),
+          : make("p", { class: "hint" }, total ? "Only features with small weights." : "No features."),
       ),
     ),
   );
@@ -60,7 +60,7 @@ function reason({ sentence, text, weight, arcs, rank }, pictureOf) {
   return make("li", {}, button);
 }
 
-/** Make a bar of what speaks for and what speaks against; the numbers stand below it. */
+/** Make a bar that compares the totals for and against. */
 function balance(totalFor, totalAgainst) {
   const whole = totalFor - totalAgainst;
   if (!whole) return null;

@@ -1,4 +1,4 @@
-/** The trees of one sentence by one model or two, best first. */
+/** The trees of one sentence by one or two models, best first. */
 
 import { downloads } from "./downloads.js";
 import { bar, count, make, percent } from "./make.js";
@@ -19,10 +19,10 @@ import {
 import { viewTools } from "./views.js";
 
 const SHORT_LIST = 3;
-const TOO_SMALL = 0.01; // a probability that says less of a tree than the mean confidence of its arcs
+const TOO_SMALL = 0.01; // below this, the mean confidence of arcs is more informative than the probability
 const TITLES = { dependency: "Dependencies", constituent: "Constituents" };
 
-/** Make the section of the trees of one kind; `context` has the panel and what the page does. */
+/** Make the section of trees of one kind; `context` has the panel and the actions of the page. */
 export function renderKind(kind, results, context) {
   const compared = results.length === 2 && results.every((result) => result.candidates);
   const marks = compared ? compare(kind, results) : [[], []];
@@ -39,7 +39,7 @@ export function renderKind(kind, results, context) {
   );
 }
 
-/** Find what differs between the best trees of two models: words or, for each of the two, nodes. */
+/** Find the differences between the best trees of two models: words, or nodes of each tree. */
 function compare(kind, [one, other]) {
   const [left, right] = [one.candidates[0], other.candidates[0]];
   if (kind === "dependency") {
@@ -115,7 +115,7 @@ function renderCandidate(result, candidate, rank, marks, context) {
   return figure;
 }
 
-/** Say how good a tree is: by its probability or, if all of a list are very small, by that of its arcs. */
+/** Format the probability of a tree or, if all are very small, the mean confidence of its arcs. */
 function renderRate(candidate, candidates) {
   const { share, said } = rate(candidate, candidates);
   return make(
@@ -135,7 +135,7 @@ export function rate({ probability, score, confidence }, [best]) {
   return { share: mean, said: `mean arc confidence ${percent(mean)}` };
 }
 
-/** Make the legend of the colours in a picture; pointing at one lights up its arcs. */
+/** Make the legend of relation colours; pointing at one highlights its arcs. */
 function renderLegend(svg) {
   const relations = new Map();
   for (const { dataset } of svg.querySelectorAll("g.arc")) {
@@ -177,19 +177,19 @@ function legendKey(svg, group, name, relations) {
   return button;
 }
 
-/** Name the words that the model has never seen. */
+/** List the words that are not in the training set. */
 function renderUnknown({ words, unknown }) {
   if (!unknown?.length) return null;
   const named = [...new Set(unknown.map((word) => `“${words[word - 1]}”`))].join(", ");
-  return make("p", { class: "unseen hint" }, `Never seen in training: ${named}.`);
+  return make("p", { class: "unseen hint" }, `Not in the training set: ${named}.`);
 }
 
 function renderPicture(result, candidate, { key, label, marks, context }) {
-  const svg = adopt(candidate.svg, `The words and arcs of ${label}; arrow keys go from word to word`);
+  const svg = adopt(candidate.svg, `Words and arcs of ${label}; use the arrow keys to move between words`);
   for (const marked of svg.querySelectorAll(".marked")) marked.classList.remove("marked");
   mark(svg, marks);
   if (result.model.kind === "constituent") {
-    svg.setAttribute("aria-label", `Picture of ${label}: ${candidate.brackets}`);
+    svg.setAttribute("aria-label", `Drawing of ${label}: ${candidate.brackets}`);
     explainNodes(svg);
     return make(
       "div",
@@ -197,7 +197,7 @@ function renderPicture(result, candidate, { key, label, marks, context }) {
         class: `picture ${result.body.layout}`,
         role: "region",
         tabindex: "0",
-        "aria-label": `Picture of ${label}`,
+        "aria-label": `Drawing of ${label}`,
       },
       svg,
     );
@@ -215,7 +215,7 @@ function renderPicture(result, candidate, { key, label, marks, context }) {
   return make("div", { class: `picture ${result.body.layout}` }, svg);
 }
 
-/** Bring what is marked into view, in every picture that is wider than its place. */
+/** Scroll highlighted parts into view, in every drawing that is wider than its container. */
 export function showMarks(root) {
   for (const picture of root.querySelectorAll(".picture")) {
     const marked = picture.querySelector(".marked")?.getBoundingClientRect();
@@ -226,7 +226,7 @@ export function showMarks(root) {
   }
 }
 
-/** Say what is marked in a picture. */
+/** List the highlighted differences. */
 function renderDifferences(result, candidate, marks) {
   const best = result.candidates[0];
   const said =
@@ -247,13 +247,13 @@ function sayDifference(candidate, best, word) {
   return `${sayArc(candidate, word)}, in the best tree on ${nameWord(best, former)}`;
 }
 
-/** Offer the reasons for the first tree against the second, which are asked for when they are wanted. */
+/** Make a section that explains the first tree against the second; it is loaded when it is opened. */
 function renderWhy(result, context) {
-  const place = make("div", {}, make("p", { class: "hint" }, "Looking for reasons …"));
+  const place = make("div", {}, make("p", { class: "hint" }, "Loading the explanation …"));
   const details = make(
     "details",
     { class: "why" },
-    make("summary", {}, "Why the best tree and not the second"),
+    make("summary", {}, "Why the best tree won over the second"),
     place,
   );
   details.addEventListener("toggle", async () => {
@@ -268,10 +268,10 @@ function renderWhy(result, context) {
               listed: found.reasons,
               totalFor: found.total_for,
               totalAgainst: found.total_against,
-              names: ["For the best tree", "Against it, for the second"],
+              names: ["For the best tree", "For the second tree"],
               pictureOf,
             })
-          : make("p", { class: "hint" }, "No feature decided between them."),
+          : make("p", { class: "hint" }, "No feature distinguishes the two trees."),
       );
     } catch (problem) {
       if (problem.name !== "AbortError") place.replaceChildren(make("p", { class: "hint" }, problem.message));

@@ -1,10 +1,10 @@
-/** Questions to the service: answers are kept, and a busy service is asked again. */
+/** Requests to the service; responses are cached, and requests are retried if it is busy. */
 
 const MAX_RETRIES = 8;
 const MAX_KEPT = 60;
 const kept = new Map();
 
-/** What the service, or the way to it, has to say when there is no answer; `sentences` lack tags. */
+/** An error of the service or the connection; `sentences` lack tags. */
 export class ServiceError extends Error {
   constructor(message, sentences = null) {
     super(message);
@@ -12,18 +12,18 @@ export class ServiceError extends Error {
   }
 }
 
-/** Ask for the models that are served. */
+/** Request the list of models. */
 export async function askModels() {
   const reply = await send("models", {});
   return (await read(reply)).models;
 }
 
-/** Ask what relations, tags and labels stand for. */
+/** Request the descriptions of relations, tags and labels. */
 export async function askMeanings() {
   return read(await send("meanings", {}));
 }
 
-/** Ask for an answer to `body`; `onBusy` is told the seconds to wait whenever the service is busy. */
+/** Send a request; `onBusy` is called with the seconds to wait if the service is busy. */
 export async function ask(route, body, { signal, onBusy }) {
   const key = `${route} ${JSON.stringify(body)}`;
   if (!kept.has(key)) {
@@ -62,7 +62,7 @@ async function read(reply, signal) {
   const answer = await reply.json().catch(() => null);
   signal?.throwIfAborted();
   if (reply.ok && answer !== null) return answer;
-  const reason = answer?.error ?? `The service answered ${reply.status} without a reason.`;
+  const reason = answer?.error ?? `The service returned the status ${reply.status} without a message.`;
   throw new ServiceError(reason, answer?.sentences);
 }
 

@@ -1,4 +1,4 @@
-/** What is looked at: it lives in the fragment of the address, so that a link shows the same. */
+/** The state of the page, kept in the URL fragment, so that a link shows the same. */
 
 export const EMPTY = {
   text: "",
@@ -15,7 +15,7 @@ export const EMPTY = {
 export const MAX_K = 50;
 const LAYOUTS = ["horizontal", "vertical"];
 
-/** Bring a number that somebody typed between its bounds. */
+/** Clip a number to its bounds. */
 export function bounded(value, least, most, otherwise) {
   const number = Math.trunc(Number(value));
   return Number.isFinite(number) && value !== "" && value !== null
@@ -23,7 +23,7 @@ export function bounded(value, least, most, otherwise) {
     : otherwise;
 }
 
-/** Write a state as a fragment. */
+/** Encode a state as a URL fragment. */
 export function encode(state) {
   const fields = new URLSearchParams();
   if (state.text) fields.set("text", state.text);
@@ -40,7 +40,7 @@ export function encode(state) {
   return `#${fields}`;
 }
 
-/** Read a state from a fragment; what cannot be read is left out. */
+/** Decode a state from a URL fragment; invalid parts are ignored. */
 export function decode(fragment) {
   const fields = new URLSearchParams(fragment.replace(/^#/, ""));
   return {
@@ -69,7 +69,7 @@ function readTag(text) {
   return [{ sentence: Number(found[1]), word: Number(found[2]), column: found[3], value: found[4] }];
 }
 
-/** Fix the head of a word; without a head, let it go. */
+/** Keep the head of a word; without a head, release it. */
 export function withArc(state, word, head) {
   const others = state.fixed.filter((arc) => arc.sentence !== state.at || arc.word !== word);
   if (head === null) return others;
@@ -78,7 +78,7 @@ export function withArc(state, word, head) {
   );
 }
 
-/** Give a word another tag; without a value, the tag that it had. */
+/** Set the tag of a word; without a value, restore the original. */
 export function withTag(state, word, column, value) {
   const others = state.tags.filter(
     (tag) => tag.sentence !== state.at || tag.word !== word || tag.column !== column,

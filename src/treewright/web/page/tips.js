@@ -1,22 +1,22 @@
-/** A tip beside whatever the pointer is on; the panel says the same to those who use the keyboard. */
+/** A tooltip at the pointer; for keyboard users, the panel shows the same. */
 
 const MARGIN = 8;
 const tip = document.getElementById("tip");
 let dismissed = false;
 
-/** Show what `write` returns, nodes or null, while a pointer is on an element. */
+/** Show what `write` returns (nodes or null) while the pointer is on an element. */
 export function giveTip(node, write) {
   const open = (event) => event.pointerType === "mouse" && show(node, write());
   node.addEventListener("pointerenter", (event) => {
     dismissed = false;
     open(event);
   });
-  // Scrolling hides the tip; the next movement on the same element brings it back, unless Escape took it away.
+  // Scrolling hides the tooltip; the next movement on the same element shows it again, unless Escape closed it.
   node.addEventListener("pointermove", (event) => tip.hidden && !dismissed && open(event));
   node.addEventListener("pointerleave", hideTip);
 }
 
-/** Take the tip away. */
+/** Hide the tooltip. */
 export function hideTip() {
   tip.hidden = true;
 }

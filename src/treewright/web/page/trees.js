@@ -1,29 +1,29 @@
-/** Pictures of trees on the page, and where two trees differ. */
+/** Drawings of trees on the page, and differences between trees. */
 
 import { make } from "./make.js";
 import { explained, groupOf, labelMeaning, relationMeaning, tagMeaning } from "./meanings.js";
 import { giveTip } from "./tips.js";
 
-/** Turn the text of a picture into an element of this document; nothing in it is read as HTML. */
+/** Parse a drawing into an element of this document, as SVG, not as HTML. */
 export function adopt(text, label) {
   const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
-  if (parsed.querySelector("parsererror")) throw new Error("the picture is not well-formed");
+  if (parsed.querySelector("parsererror")) throw new Error("the drawing is not well-formed");
   const svg = document.adoptNode(parsed.documentElement);
   fit(svg);
   svg.setAttribute("aria-label", label);
-  // Browsers show titles as tips, which would cover what they are about; labels say the same.
+  // Browsers show titles as tooltips, which would cover the drawing; labels have the same text.
   for (const title of svg.querySelectorAll("title")) title.remove();
   return svg;
 }
 
-/** Leave the size of a picture to the style sheet, which is told how wide it would be. */
+/** Leave the size of a drawing to the style sheet; pass it the natural width. */
 function fit(svg) {
   svg.style.setProperty("--natural", `${svg.viewBox.baseVal.width}px`);
   svg.removeAttribute("width");
   svg.removeAttribute("height");
 }
 
-/** Make the arcs of a picture reachable: by a pointer over them, by the focus, and pressed. */
+/** Make the arcs of a drawing interactive: pointer, focus and click. */
 export function enliven(svg, sentence, { key, onPoint, onFocus, onChoose }) {
   explainWords(svg, sentence);
   const arcs = [...svg.querySelectorAll("g.arc")].sort((a, b) => a.dataset.word - b.dataset.word);
@@ -48,7 +48,7 @@ export function enliven(svg, sentence, { key, onPoint, onFocus, onChoose }) {
   });
 }
 
-/** Mark the words that the model has never seen, and explain the tags of all. */
+/** Mark the words that are not in the training set, and describe all tags. */
 function explainWords(svg, sentence) {
   for (const group of svg.querySelectorAll("g.word")) {
     const place = Number(group.dataset.word) - 1;
@@ -56,18 +56,18 @@ function explainWords(svg, sentence) {
     group.classList.toggle("unknown", Boolean(isUnknown));
     giveTip(group, () => [
       ...tagsOf(sentence, place).map((tag) => explained(tag, tagMeaning(tag))),
-      ...(isUnknown ? [make("p", {}, "The model has never seen this word.")] : []),
+      ...(isUnknown ? [make("p", {}, "This word is not in the training set.")] : []),
     ]);
   }
 }
 
-/** The tags of a word, each once. */
+/** The distinct tags of a word. */
 export function tagsOf(sentence, place) {
   const tags = [sentence.upos?.[place], sentence.xpos?.[place]];
   return [...new Set(tags)].filter((tag) => tag && tag !== "_");
 }
 
-/** Explain the labels of a constituency tree to those who point at them. */
+/** Describe the labels of a constituency tree in tooltips. */
 export function explainNodes(svg) {
   for (const node of svg.querySelectorAll("g.node:not(.leaf)")) {
     const label = node.textContent.trim();
@@ -76,7 +76,7 @@ export function explainNodes(svg) {
   }
 }
 
-/** Light up the arcs of these words, or of a group of relations; none of them, and all look as before. */
+/** Highlight the arcs of these words or of a group of relations; an empty list clears the highlight. */
 export function light(svg, words, group = null) {
   if (!svg) return;
   const lit = [...svg.querySelectorAll("g.arc")].filter(
@@ -86,7 +86,7 @@ export function light(svg, words, group = null) {
   for (const arc of svg.querySelectorAll("g.arc")) arc.classList.toggle("lit", lit.includes(arc));
 }
 
-/** Lay a wide invisible line along a thin one, so that it is easily met by a pointer or a finger. */
+/** Add a wide invisible line along a thin one, as a larger target for pointers and fingers. */
 function widen(arc) {
   const path = arc.querySelector("path");
   if (!path) return;
@@ -107,7 +107,7 @@ function pressed(event, arcs, place, choose) {
   event.preventDefault();
 }
 
-/** Name a word, by its place too where it stands in the sentence more than once; 0 is the root. */
+/** Name a word, with its position if it occurs more than once; 0 is the root. */
 export function nameWord(sentence, word) {
   if (word === 0) return "the root";
   const text = sentence.words[word - 1];
@@ -115,7 +115,7 @@ export function nameWord(sentence, word) {
   return isAlone ? `“${text}”` : `“${text}” (word ${word})`;
 }
 
-/** Say an arc in words. */
+/** Describe an arc. */
 export function sayArc(sentence, word) {
   const head = sentence.heads[word - 1];
   const relation = sentence.deprels[word - 1];
@@ -124,7 +124,7 @@ export function sayArc(sentence, word) {
   return `${nameWord(sentence, word)} depends on ${nameWord(sentence, head)}${as}`;
 }
 
-/** Mark the arcs of these words, or these nodes. */
+/** Highlight the arcs of these words, or these nodes. */
 export function mark(svg, numbers) {
   for (const number of numbers) {
     svg.querySelector(`g.arc[data-word="${number}"], g.node[data-node="${number}"]`)?.classList.add("marked");
@@ -142,7 +142,7 @@ export function differingWords(one, other) {
     );
 }
 
-/** Read brackets as nodes in post-order, each with its label and the words that it spans. */
+/** Parse brackets into nodes in post-order, each with its label and span. */
 export function readNodes(brackets) {
   const nodes = [];
   const open = [];
@@ -167,7 +167,7 @@ export function readNodes(brackets) {
   return { nodes, words };
 }
 
-/** Find the nodes of the first tree that have no equal in the second. */
+/** Find the nodes of the first tree that the second lacks. */
 export function differingNodes(one, other) {
   const sign = (node) => `${node.label} ${node.start} ${node.end}`;
   const left = new Map();
@@ -179,7 +179,7 @@ export function differingNodes(one, other) {
   });
 }
 
-/** Say nodes in words. */
+/** Describe nodes. */
 export function sayNodes(brackets, numbers) {
   const { nodes, words } = readNodes(brackets);
   return numbers
@@ -190,7 +190,7 @@ export function sayNodes(brackets, numbers) {
     });
 }
 
-/** Give a picture dark lines on white, whatever the screen, and tell its size. */
+/** Return a drawing with dark lines on white in any colour scheme, and its size. */
 export function onWhite(text) {
   const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
   const svg = parsed.documentElement;

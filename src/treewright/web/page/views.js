@@ -1,4 +1,4 @@
-/** How large a tree is shown: fitted to the width, zoomed, alone on the screen; words beside or under one another. */
+/** Display of a tree: zoom, fit to width, full screen, horizontal or vertical layout. */
 
 import { make } from "./make.js";
 
@@ -13,7 +13,7 @@ const SIZES = { word: 8.8, tag: 7, gap: 16, least: 16 };
 
 let alone = null;
 
-/** Tell whether words are to stand beside or under one another, by what there is room for. */
+/** Choose the horizontal or vertical layout by the available width. */
 export function fittingLayout(sentence, { isBeside }) {
   const widths = sentence.words.map((word, place) =>
     Math.max(SIZES.least, SIZES.word * word.length, SIZES.tag * (sentence.upos?.[place] ?? "").length),
@@ -24,7 +24,7 @@ export function fittingLayout(sentence, { isBeside }) {
   return READABLE * needed > room ? "vertical" : "horizontal";
 }
 
-/** Make the buttons that change how a tree is shown. */
+/** Make the buttons that change the display of a tree. */
 export function viewTools(figure, { label, key, layout, setLayout }) {
   const other = layout === "vertical" ? "horizontal" : "vertical";
   const button = (name, says, text, act) =>
@@ -48,7 +48,7 @@ function name(layout) {
   return layout === "vertical" ? "Vertical" : "Horizontal";
 }
 
-/** Make a picture larger or smaller by a factor; without one, as wide as its place. */
+/** Scale a drawing by a factor; without one, fit it to the width. */
 function zoom(figure, factor) {
   const picture = figure.querySelector(".picture");
   const svg = picture.querySelector("svg");
@@ -62,16 +62,16 @@ function zoom(figure, factor) {
   picture.classList.add("zoomed");
 }
 
-/** Show one tree and nothing else, or everything again. */
+/** Toggle full screen for one tree. */
 function toggleAlone(figure) {
   if (alone) return leaveAlone();
   alone = { model: figure.dataset.model, rank: figure.dataset.rank };
   markAlone();
-  // Where the browser has no full screen, the tree has the whole window.
+  // If the browser does not support full screen, the tree fills the window.
   document.documentElement.requestFullscreen?.().catch(() => {});
 }
 
-/** Show everything again; the focus goes back to the button. */
+/** Leave full screen; the focus returns to the button. */
 export function leaveAlone() {
   if (!alone) return;
   alone = null;
@@ -81,7 +81,7 @@ export function leaveAlone() {
   button?.focus();
 }
 
-/** Find the tree that is shown alone among those that are drawn anew. */
+/** Find the full-screen tree among the redrawn ones. */
 export function markAlone() {
   for (const figure of document.querySelectorAll(".tree.alone")) {
     figure.classList.remove("alone");
@@ -97,7 +97,7 @@ export function markAlone() {
   found.querySelector(".tools .alone").textContent = "Close";
 }
 
-/** Listen for the ways out of the full screen. */
+/** Listen for events that leave full screen. */
 export function watchAlone() {
   document.addEventListener("fullscreenchange", () => document.fullscreenElement || leaveAlone());
   addEventListener("keydown", (event) => event.key === "Escape" && !event.defaultPrevented && leaveAlone());

@@ -1,0 +1,305 @@
+"""Boosted decision trees in small steps under an L1 penalty, each tree grown best split first.
+
+The objective is that of J. Turian and I. D. Melamed (2006), see `treewright.learn.boosting`. There, questions
+cost nothing: on sparse data a leaf asks for hundreds of rare features to be absent, and overfits. What
+differs here lets an ensemble of many trees generalise: a split is worth what the objective falls by, not its
+gradient; a tree has few leaves; each leaf goes a share of the way; and the penalty falls after each tree.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from treewright._typing import FloatArray, Integers
+from treewright.learn.boosting import draw_sample
+from treewright.learn.trees import Leaves, make_tree, prune_tree
+from treewright.native.learn import boosting, stagewise
+from treewright.native.learn.boosting import DecisionTree, FeatureRows
+from treewright.native.learn.stagewise import (
+    ExampleColumns,
+    FeatureSums,
+    GradientPair,
+    GrownNodes,
+    GrowthLimits,
+    Regions,
+)
+from treewright.scale import map_jobs
+
+DAMPING = 1.0
+"""Added to the curvature of each leaf, which limits the steps of small leaves."""
+TOLERANCE = 1e-4
+"""Minimum relative decrease of the loss for another tree."""
+TINY = 1e-300
+ROUNDING = 1e-10
+"""Tolerance for equal scores, relative to the total curvature."""
+
+
+class BinaryMatrix:
+    """The rows of a binary matrix in both orders, shared by several growers.
+
+    Parameters
+    ----------
+    rows : csr_matrix
+        Its values are not looked at; columns ascend within each row.
+    """
+
+    def __init__(self, rows: csr_matrix) -> None:
+        self.n_examples, self.n_features = map(int, rows.shape)
+        self.rows = FeatureRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
+        by_column = rows.tocsc()
+        self.columns = ExampleColumns(by_column.indptr.astype(np.int64), by_column.indices.astype(np.int32))
+
+
+class TreeGrower:
+    """Grows trees on the rows of a binary matrix, with reused buffers.
+
+    Parameters
+    ----------
+    data : BinaryMatrix
+    max_leaves : int
+        Maximum number of leaves of a tree.
+    damping : float
+        What is added to the curvature of a leaf, above zero.
+    """
+
+    def __init__(self, data: BinaryMatrix, *, max_leaves: int, damping: float) -> None:
+        self._data, self._damping = data, damping
+        # Memory of zeros is taken only where it is used.
+        self._table = FeatureSums(
+            np.zeros((max_leaves, data.n_features, 3)),
+            np.empty((max_leaves, data.n_features), dtype=np.int32),
+            np.zeros(max_leaves, dtype=np.int64),
+        )
+        self._tree = make_tree(2 * max_leaves - 1)
+        size = 2 * max_leaves - 1
+        begins, ends, labels, places, splits = (np.zeros(size, dtype=np.int64) for _ in range(5))
+        gradients, curvatures, gains = (np.zeros(size) for _ in range(3))
+        self._nodes = GrownNodes(begins, ends, labels, places, gradients, curvatures, gains, splits)
+        self._positions = np.empty(data.n_examples, dtype=np.int32)
+        self._labels: Leaves = np.empty(data.n_examples, dtype=np.int32)
+
+    def grow(
+        self,
+        slopes: GradientPair,
+        penalty: float,
+        *,
+        rate: float,
+        scores: FloatArray,
+        sample: Integers | None = None,
+        weights: FloatArray | None = None,
+    ) -> tuple[DecisionTree | None, float]:
+        """Grow a tree and add its predictions to the scores; return it, or None if all leaves are zero.
+
+        Also returned is by how much the objective falls, as far as gradients and curvatures can tell.
+
+        Parameters
+        ----------
+        slopes : GradientPair
+            Of all examples.
+        penalty : float
+        rate : float
+            The share of the way that each leaf goes.
+        scores : ndarray of float, (n_examples,)
+        sample : ndarray of int, optional
+            Examples to choose splits by, ascending. Leaves get their values from all.
+        weights : ndarray of float, optional
+            What each of these counts.
+        """
+        limits = GrowthLimits(penalty, self._damping, ROUNDING * float(slopes.curvatures.sum()))
+        if sample is None:
+            chosen, used = np.arange(self._data.n_examples, dtype=np.int32), slopes
+        else:
+            chosen = sample.astype(np.int32)
+            used = GradientPair(*(np.zeros(self._data.n_examples) for _ in slopes))
+            for mine, each in zip(used, slopes, strict=True):
+                mine[sample] = each[sample] * weights
+            self._labels[:] = -1
+        regions = Regions(chosen, self._positions, self._labels)
+        n_nodes = int(
+            stagewise.grow_tree(
+                *(self._data.rows, self._data.columns, used, self._table, regions, self._nodes, limits),
+                self._tree,
+            )
+        )
+        tree = DecisionTree(*(each[:n_nodes].copy() for each in self._tree))
+        if sample is not None:
+            self._percolate(tree, slopes)
+        fall = float(stagewise.set_values(self._nodes, tree, limits, rate))
+        if not tree.values.any():
+            return None, 0.0
+        by_label = tree.values
+        if sample is None:
+            by_label = np.zeros(n_nodes)
+            leaves = np.flatnonzero(tree.features < 0)
+            by_label[self._nodes.labels[leaves]] = tree.values[leaves]
+        stagewise.add_values(self._labels, by_label, scores)
+        return prune_tree(tree), fall
+
+    def _percolate(self, tree: DecisionTree, slopes: GradientPair) -> None:
+        """Assign all examples to leaves and sum their gradients there."""
+        wanted = np.zeros(self._data.n_features, dtype=np.int32)
+        boosting.percolate(
+            self._data.rows, tree, wanted, np.zeros(len(tree.features), np.int64), self._labels
+        )
+        self._nodes.gradients[:] = 0
+        self._nodes.curvatures[:] = 0
+        stagewise.sum_slopes(self._labels, slopes, self._nodes)
+
+
+class TreeStep(NamedTuple):
+    """Statistics of a grown tree.
+
+    Attributes
+    ----------
+    penalty : float
+    n_leaves, n_nonzero : int
+        Leaves that were kept, and those of them that add something.
+    loss : float
+        The sum of the log-loss before the tree.
+    """
+
+    penalty: float
+    n_leaves: int
+    n_nonzero: int
+    loss: float
+
+    def __str__(self) -> str:
+        leaves = f"{self.n_nonzero} non-zero leaves"
+        return f"tree with penalty {self.penalty:.4g}: {leaves}, loss before {self.loss:,.4g}"
+
+
+class StagewiseTrees:
+    """Ensembles of trees for several binary problems over the same rows.
+
+    Each grows one tree per round, with a common penalty that falls after each round.
+
+    Parameters
+    ----------
+    rows : csr_matrix
+        Binary, with sorted columns.
+    targets : ndarray of bool, (n_problems, n_examples)
+        Which examples are positive.
+    weights : ndarray of float, (n_examples,)
+        Above zero.
+    first, lowest : float
+        The first penalty, and that which it falls to.
+    learning_rate, max_leaves, eta, sample_size, n_jobs, random_state
+        As of `treewright.L1BoostedTrees`.
+
+    Attributes
+    ----------
+    penalty : float
+        That of the last round.
+    trees : list of list of DecisionTree
+        For each problem, those with non-zero leaves.
+    last_trees : list of DecisionTree or None
+        Those of the last round.
+    steps : list of list of TreeStep
+        For each problem, one of each round.
+    intercepts : ndarray of float, (n_problems,)
+    scores : ndarray of float, (n_problems, n_examples)
+    """
+
+    def __init__(
+        self,
+        rows: csr_matrix,
+        targets: npt.NDArray[np.bool_],
+        weights: FloatArray,
+        *,
+        first: float,
+        lowest: float,
+        learning_rate: float,
+        max_leaves: int,
+        eta: float,
+        sample_size: int | None = None,
+        n_jobs: int = 1,
+        random_state: int = 0,
+    ) -> None:
+        self._targets, self._weights = targets, weights
+        self._first, self._lowest = first, lowest
+        self._rate, self._eta, self._random_state = learning_rate, eta, random_state
+        self._sample_size = sample_size if sample_size is not None and sample_size < len(weights) else None
+        positive = targets @ weights
+        self.intercepts = np.log((positive + 0.5) / (weights.sum() - positive + 0.5))
+        self.scores = np.repeat(self.intercepts[:, np.newaxis], len(weights), axis=1)
+        self.trees: list[list[DecisionTree]] = [[] for _ in targets]
+        self.last_trees: list[DecisionTree | None] = [None for _ in targets]
+        self.steps: list[list[TreeStep]] = [[] for _ in targets]
+        self.penalty = np.inf
+        data = BinaryMatrix(rows)
+        self._growers = [TreeGrower(data, max_leaves=max_leaves, damping=DAMPING) for _ in targets[:n_jobs]]
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of trees of each problem."""
+        return len(self.steps[0])
+
+    @property
+    def n_nonzero(self) -> int:
+        """Number of leaves with non-zero weights."""
+        return sum(step.n_nonzero for steps in self.steps for step in steps)
+
+    def grow_to(self, max_trees: int, after_round: Callable[["StagewiseTrees"], bool]) -> bool:
+        """Grow trees up to a number; tell whether no further tree would lower the objective.
+
+        Parameters
+        ----------
+        max_trees : int
+            Of each problem.
+        after_round : callable
+            Tells whether to go on.
+        """
+        while self.n_rounds < max_trees:
+            self.penalty = max(self._first * self._eta**self.n_rounds, self._lowest)
+            falls = self._grow_round()
+            if not after_round(self):
+                return False
+            if falls <= TOLERANCE and self.penalty <= self._lowest:
+                return True
+        return False
+
+    def _grow_round(self) -> float:
+        """Grow a tree for each problem; return the largest relative decrease of the loss."""
+        n_jobs = len(self._growers)
+        groups = [range(job, len(self.trees), n_jobs) for job in range(n_jobs)]
+        jobs = list(zip(self._growers, groups, strict=True))
+        falls = map_jobs(
+            lambda job: [self._grow_tree(job[0], number) for number in job[1]], jobs, n_jobs=n_jobs
+        )
+        return max(fall for group in falls for fall in group)
+
+    def _grow_tree(self, grower: TreeGrower, number: int) -> float:
+        slopes, loss = logistic_slopes(self.scores[number], self._targets[number], self._weights)
+        sample = weights = None
+        if self._sample_size is not None:
+            sizes = np.abs(slopes.gradients)
+            seed = (self._random_state, number, len(self.steps[number]))
+            drawn = draw_sample(sizes, self._sample_size, random_state=seed)
+            sample, weights = drawn.numbers, drawn.weights / np.maximum(sizes[drawn.numbers], TINY)
+        tree, fall = grower.grow(
+            slopes,
+            self.penalty,
+            rate=self._rate,
+            scores=self.scores[number],
+            sample=sample,
+            weights=weights,
+        )
+        self.last_trees[number] = tree
+        n_leaves, n_nonzero = 0, 0
+        if tree is not None:
+            self.trees[number].append(tree)
+            n_leaves, n_nonzero = (len(tree.features) + 1) // 2, int(np.count_nonzero(tree.values))
+        self.steps[number].append(TreeStep(self.penalty, n_leaves, n_nonzero, loss))
+        return fall / loss if loss > 0 else 0.0
+
+
+def logistic_slopes(
+    scores: FloatArray, is_positive: npt.NDArray[np.bool_], weights: FloatArray
+) -> tuple[GradientPair, float]:
+    """Return the gradients and curvatures of the log-loss of two classes, and the loss."""
+    slopes = GradientPair(np.empty(len(scores)), np.empty(len(scores)))
+    loss = stagewise.fill_slopes(scores, is_positive, weights, slopes)
+    return slopes, float(loss)

@@ -1,0 +1,522 @@
+"""A linear model of all columns, to which conjunctions are added while the held-out loss falls.
+
+Each path starts from the linear model whose L2 penalty is the best on held-out samples. A step searches the
+conjunctions that best explain the residuals, accepts a batch of them one by one, and fits all weights again
+under an L2 penalty, which is chosen with the step. Every split takes the same steps; the best one, on all
+held-out samples together, is then taken on all samples, with the conjunctions that the splits have found.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from treewright._typing import FloatArray, IntArray
+from treewright.checkpoint import Checkpoint
+from treewright.mining.column_model import (
+    NO_WEIGHT,
+    ColumnModel,
+    ModelState,
+    columns_of,
+    literal_columns,
+    take_columns,
+)
+from treewright.mining.literal_search import RIDGE, LiteralSearch
+from treewright.mining.reports import PathStep
+from treewright.mining.targets import LossTarget
+from treewright.model import State
+from treewright.native.learn.columns import BinaryColumns
+from treewright.native.mining.literals import LiteralLimits, accept, score_columns
+from treewright.progress import report, task
+
+LINEAR_PENALTIES = (NO_WEIGHT, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
+"""L2 penalties of single columns, from the intercept alone to almost no shrinkage."""
+PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+FIRST_PENALTY = 2
+"""L2 penalties of conjunctions, and the index of the first one to try."""
+FIRST_BATCH, BATCH_GROWTH = 16, 1.5
+"""Maximum size of a batch: the first number, or the second times the number of conjunctions so far."""
+SHARE = 0.7
+"""While some statistics exceed `NOISE`, a batch takes those of at least this share of the highest."""
+NOISE = 4.0
+"""A statistic that the best of many conjunctions can reach by chance."""
+FALL, LEAST_STATISTIC = 0.65, 1.5
+"""Below `NOISE`, the minimum statistic falls by this factor per batch, down to this value."""
+SLACK = 0.9
+"""In the final fit, conjunctions need this share of the statistic with which they entered in a split."""
+PATIENCE = 2
+"""Steps without a gain before early stopping."""
+GAIN, LOSS = 0.25, 2.0
+"""In standard errors: the minimum gain of a better step, and a loss that stops the path at once."""
+HELD_OUT = 2000
+"""Held-out samples to aim for, over all splits."""
+MOST_SPLITS = 3
+LEAST_ROWS = 3
+"""Minimum number of samples of a conjunction."""
+WORK, LEAST_WORK = 8, 500_000
+"""Maximum number of entries a search counts per order: this many times those of the samples, plus this."""
+FINAL_TOL = 1e-5
+
+
+class StepReport(NamedTuple):
+    """The result of a step on all held-out samples."""
+
+    step: int
+    statistic: float
+    n_entered: int
+    penalty: float
+    loss: float
+
+    def __str__(self) -> str:
+        return (
+            f"step {self.step}: {self.n_entered:,} conjunctions enter with a score statistic of at least "
+            f"{self.statistic:.3g}, L2 penalty {self.penalty:g}, held-out loss {self.loss:.5f}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditiveOptions:
+    """Options of the path."""
+
+    degree: int
+    negations: bool
+    max_iter: int
+    validation_fraction: float
+    one_standard_error: bool
+    max_seconds: float | None
+    random_state: int
+
+
+@dataclass(frozen=True)
+class Additive:
+    """The selected conjunctions and their weights.
+
+    Attributes
+    ----------
+    orders : dict of int to ndarray of int32
+        The conjunctions of each order, as literals: a column, or ``~column`` where it must be absent.
+    weights : ndarray of float, (n_conjunctions, n_outputs)
+        In the sequence of `orders`.
+    intercept : ndarray of float, (n_outputs,)
+    statistic : float
+        The least score statistic with which a conjunction of several columns entered.
+    path : list of PathStep
+    history : list of StepReport
+    is_exact : bool
+        Whether each search has counted all conjunctions.
+    is_out_of_time : bool
+    """
+
+    orders: dict[int, IntArray]
+    weights: FloatArray
+    intercept: FloatArray
+    statistic: float
+    path: list[PathStep]
+    history: list[StepReport]
+    is_exact: bool
+    is_out_of_time: bool
+
+
+class _Batch(NamedTuple):
+    """Conjunctions that enter together, and the minimum statistic for entering."""
+
+    conjunctions: list[tuple[int, ...]]
+    statistic: float
+
+
+class _Step(NamedTuple):
+    """A step of all splits: held-out losses, models and the index of the penalty."""
+
+    losses: FloatArray
+    states: list[ModelState]
+    penalty: int
+    n_entered: int
+    statistic: float
+
+
+class AdditiveFit:
+    """Selects conjunctions for one target.
+
+    Parameters
+    ----------
+    rows : csr_matrix
+        Binary.
+    target : LossTarget
+    strata : ndarray of int, optional
+        Labels that each split has the same shares of.
+    sample_weight : ndarray of float, (n_rows,)
+    options : AdditiveOptions
+    checkpoint : Checkpoint, optional
+        Where the batches of each split are kept.
+    """
+
+    def __init__(
+        self,
+        rows: csr_matrix,
+        target: LossTarget,
+        strata: npt.NDArray[np.int64] | None,
+        sample_weight: FloatArray,
+        options: AdditiveOptions,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        self._kept = distinct_columns(rows, complements=options.negations)
+        rows = rows[:, self._kept]
+        self._rows, self._target, self._options = rows, target, options
+        self._sample_weight = sample_weight
+        self._columns = columns_of(rows)
+        self._held_out = self._split(strata)
+        self._splits = [
+            _Path(rows, self._columns, target, np.where(each, 0.0, sample_weight), options)
+            for each in self._held_out
+        ]
+        self._checkpoint = checkpoint
+        self._deadline = None if options.max_seconds is None else time.monotonic() + options.max_seconds
+        self._is_out_of_time = False
+        state = checkpoint.load("additive") if checkpoint else None
+        if state is not None:
+            for split, batches in zip(self._splits, state.values["batches"], strict=True):
+                split.kept = [_Batch([tuple(each) for each in found], least) for found, least in batches]
+
+    def _split(self, strata: npt.NDArray[np.int64] | None) -> list[npt.NDArray[np.bool_]]:
+        """Return which rows each split holds out."""
+        n_rows, share = self._rows.shape[0], self._options.validation_fraction
+        n_parts = max(2, min(n_rows, round(1 / share)))
+        n_splits = int(np.clip(np.ceil(HELD_OUT * n_parts / max(1, n_rows)), 1, min(MOST_SPLITS, n_parts)))
+        sequence = np.random.default_rng(self._options.random_state).permutation(n_rows)
+        if strata is not None:
+            sequence = sequence[np.argsort(strata[sequence], kind="stable")]
+        part = np.empty(n_rows, dtype=np.int64)
+        part[sequence] = np.arange(n_rows) % n_parts
+        return [(part == each) & (self._sample_weight > 0) for each in range(n_splits)]
+
+    def fit(self) -> Additive:
+        """Choose the linear model and the step on held-out samples, and fit both on all."""
+        linear = self._choose_linear()
+        steps = [_Step(self._losses(), self._states(), FIRST_PENALTY, 0, np.inf)]
+        history: list[StepReport] = []
+        if self._options.degree > 1:
+            self._follow(steps, history)
+        chosen = self._choose(steps)
+        linear = self._choose_linear_again(steps[chosen], linear) if chosen else linear
+        final = _Path(self._rows, self._columns, self._target, self._sample_weight, self._options)
+        final.fit_linear(LINEAR_PENALTIES[linear])
+        for number in range(1, chosen + 1):
+            found = [split.batches[number - 1] for split in self._splits if len(split.batches) >= number]
+            final.add_batch(_join(found), PENALTIES[steps[number].penalty])
+        penalty = PENALTIES[steps[chosen].penalty]
+        final.finish(LINEAR_PENALTIES[linear], penalty)
+        path = [PathStep(each.statistic, -self._mean(each.losses), each.n_entered) for each in steps]
+        statistic = min((steps[number].statistic for number in range(1, chosen + 1)), default=np.inf)
+        is_exact = all(split.is_exact for split in self._splits)
+        if not is_exact:
+            report("the search left out conjunctions that would have taken too long to count")
+        orders, weights, intercept = final.selected()
+        orders = {
+            order: np.where(each < 0, ~self._kept[~np.minimum(each, -1)], self._kept[np.maximum(each, 0)])
+            for order, each in orders.items()
+        }
+        return Additive(orders, weights, intercept, statistic, path, history, is_exact, self._is_out_of_time)
+
+    def _losses(self) -> FloatArray:
+        """Return the losses of the held-out samples of each split."""
+        return np.concatenate(
+            [
+                self._target.losses(split.model.scores)[held_out]
+                for split, held_out in zip(self._splits, self._held_out, strict=True)
+            ]
+        )
+
+    def _mean(self, losses: FloatArray) -> float:
+        weights = np.concatenate([self._sample_weight[each] for each in self._held_out])
+        return float(weights @ losses / max(weights.sum(), 1e-300))
+
+    def _error(self, losses: FloatArray) -> float:
+        return float(losses.std() / np.sqrt(max(1, len(losses))))
+
+    def _states(self) -> list[ModelState]:
+        return [split.model.state() for split in self._splits]
+
+    def _set_states(self, states: list[ModelState]) -> None:
+        for split, state in zip(self._splits, states, strict=True):
+            split.model.set_state(state)
+
+    def _is_late(self) -> bool:
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            self._is_out_of_time = True
+        return self._is_out_of_time
+
+    def _choose_linear(self) -> int:
+        """Fit linear models in decreasing order of the penalty; keep the best and return its index."""
+        best, chosen = np.inf, 0
+        states: list[ModelState] = []
+        with task("fitting the linear model", total=len(LINEAR_PENALTIES), unit="penalties") as counted:
+            for number, penalty in enumerate(LINEAR_PENALTIES):
+                for split in self._splits:
+                    split.fit_linear(penalty)
+                loss = self._mean(self._losses())
+                counted.advance()
+                if loss < best:
+                    best, chosen, states = loss, number, self._states()
+                elif number > 1:  # the first weights may be worse than none, and less shrunken ones better
+                    break
+                if self._is_late():
+                    break
+        self._set_states(states)
+        return chosen
+
+    def _follow(self, steps: list[_Step], history: list[StepReport]) -> None:
+        """Add batches of conjunctions until early stopping."""
+        best = 0
+        with task("adding conjunctions", total=self._options.max_iter, unit="steps") as counted:
+            while len(steps) <= self._options.max_iter and not self._is_late():
+                n_entered = [split.step(PENALTIES[steps[-1].penalty]) for split in self._splits]
+                self._keep()
+                counted.advance()
+                if not any(n_entered):
+                    break
+                penalty = self._tune(steps[-1].penalty)
+                statistic = min(split.batches[-1].statistic for split in self._splits if split.batches)
+                step = _Step(self._losses(), self._states(), penalty, max(n_entered), statistic)
+                steps.append(step)
+                history.append(
+                    StepReport(
+                        len(steps) - 1, statistic, max(n_entered), PENALTIES[penalty], self._mean(step.losses)
+                    )
+                )
+                report(str(history[-1]), history[-1])
+                gain = steps[best].losses - step.losses
+                if self._mean(gain) > GAIN * self._error(gain):
+                    best = len(steps) - 1
+                if len(steps) - 1 - best >= PATIENCE or self._mean(gain) < -LOSS * self._error(gain):
+                    break
+
+    def _keep(self) -> None:
+        if self._checkpoint is not None:
+            batches = [
+                [[each.conjunctions, each.statistic] for each in split.batches] for split in self._splits
+            ]
+            self._checkpoint.save("additive", State("additive", {"batches": batches}, {}))
+
+    def _tune(self, penalty: int) -> int:
+        """Try neighbouring penalties of conjunctions; keep the best model and return its penalty's index."""
+        best, states, chosen = self._mean(self._losses()), self._states(), penalty
+        for direction in (1, -1):
+            number = penalty + direction
+            while 0 <= number < len(PENALTIES):
+                for split in self._splits:
+                    split.fit_conjunctions(PENALTIES[number])
+                loss = self._mean(self._losses())
+                if loss >= best:
+                    break
+                best, states, chosen = loss, self._states(), number
+                number += direction
+            self._set_states(states)
+            if chosen != penalty:
+                break
+        return chosen
+
+    def _choose(self, steps: list[_Step]) -> int:
+        """Return the first step within a part of a standard error of the best."""
+        best = int(np.argmin([self._mean(each.losses) for each in steps]))
+        allowed = 1.0 if self._options.one_standard_error else GAIN
+        for number, step in enumerate(steps[:best]):
+            loss = step.losses - steps[best].losses
+            if self._mean(loss) <= allowed * self._error(loss):
+                return number
+        return best
+
+    def _choose_linear_again(self, step: _Step, linear: int) -> int:
+        """Return the index of the best penalty of single columns, given the conjunctions of a step."""
+        best, chosen = self._mean(step.losses), linear
+        for number in (*range(linear - 1, max(-1, linear - 3), -1), linear + 1, 0):
+            if not 0 <= number < len(LINEAR_PENALTIES) or number == chosen or self._is_late():
+                continue
+            self._set_states(step.states)
+            for split in self._splits:
+                split.fit_linear(LINEAR_PENALTIES[number])
+            loss = self._mean(self._losses())
+            if loss < best:
+                best, chosen = loss, number
+        return chosen
+
+
+class _Path:
+    """A model of a subset of the rows, and its conjunctions."""
+
+    def __init__(
+        self,
+        rows: csr_matrix,
+        columns: BinaryColumns,
+        target: LossTarget,
+        sample_weight: FloatArray,
+        options: AdditiveOptions,
+    ) -> None:
+        self._rows, self._columns, self._options = rows, columns, options
+        self._train = np.flatnonzero(sample_weight > 0)
+        self._search: LiteralSearch | None = None
+        self._statistic: float | None = None
+        self._known: dict[tuple[int, ...], None] = {}
+        self.model = ColumnModel(target, sample_weight)
+        self.model.add(columns, NO_WEIGHT)
+        self.batches: list[_Batch] = []
+        self.kept: list[_Batch] = []
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all conjunctions were counted."""
+        return self._search is None or self._search.is_exact
+
+    def fit_linear(self, penalty: float) -> None:
+        """Fit all weights, with a penalty of single columns."""
+        self.model.penalties[: self._rows.shape[1]] = penalty
+        self.model.fit()
+
+    def fit_conjunctions(self, penalty: float) -> None:
+        """Fit all weights, with a penalty of conjunctions."""
+        self.model.penalties[self._rows.shape[1] :] = penalty
+        self.model.fit()
+
+    def finish(self, linear: float, penalty: float) -> None:
+        """Fit all weights to a low tolerance."""
+        self.model.penalties[: self._rows.shape[1]] = linear
+        self.model.penalties[self._rows.shape[1] :] = penalty
+        self.model.fit(FINAL_TOL)
+
+    def step(self, penalty: float) -> int:
+        """Search for conjunctions, add a batch and fit; return the number added."""
+        if len(self.kept) > len(self.batches):
+            batch = self.kept[len(self.batches)]
+            self._statistic = batch.statistic if batch.statistic < NOISE else None
+            self._add(batch, self._find_columns(batch), penalty)
+            return len(batch.conjunctions)
+        if self._search is None:
+            work = WORK * int(self._rows.nnz) + LEAST_WORK
+            self._search = LiteralSearch(
+                self._rows[self._train],
+                degree=self._options.degree,
+                negations=self._options.negations,
+                n_rows_min=LEAST_ROWS,
+                work=work,
+                n_outputs=self.model.target.n_outputs,
+            )
+        size = max(FIRST_BATCH, int(BATCH_GROWTH * len(self._known)))
+        margin = 2 * float(np.log(max(2, 2 * len(self._search.columns))))
+        least, share = LEAST_STATISTIC, SHARE
+        if self._statistic is not None:
+            least, share = max(LEAST_STATISTIC, FALL * self._statistic), 0.0
+            margin = min(margin, least**2)
+        residuals = self._residuals()
+        found = self._search.find(
+            residuals[0][self._train], 2 * size + 500, margin=margin, least=least**2, share=share**2
+        )
+        names = [tuple(each) for part in found for each in part.literals.tolist()]
+        is_new = np.array([each not in self._known for each in names], dtype=np.bool_)
+        columns = literal_columns([part.literals for part in found], self._columns, self._rows.shape[0])
+        new = np.flatnonzero(is_new)
+        which, statistic = self._accept(
+            take_columns(columns, new),
+            residuals,
+            size,
+            (least, share),
+            penalty,
+        )
+        if self._statistic is not None or statistic < NOISE:
+            self._statistic = statistic
+        batch = _Batch([names[each] for each in new[which].tolist()], statistic)
+        self._add(batch, take_columns(columns, new[which]), penalty)
+        return len(which)
+
+    def _residuals(self) -> tuple[FloatArray, FloatArray]:
+        weight = self.model.sample_weight[:, np.newaxis]
+        residuals, curvatures = self.model.target.residuals(self.model.scores)
+        return residuals * weight, curvatures * weight
+
+    def _accept(
+        self,
+        columns: BinaryColumns,
+        residuals: tuple[FloatArray, FloatArray],
+        size: int,
+        wanted: tuple[float, float],
+        penalty: float,
+    ) -> tuple[npt.NDArray[np.int64], float]:
+        """Return the indices of the columns to add, highest scores first, and the minimum statistic."""
+        scores = np.empty(len(columns.indptr) - 1)
+        score_columns(columns, residuals[0], RIDGE, scores)
+        sequence = np.argsort(-scores, kind="stable")
+        least, share = wanted
+        statistic = max(least, share * float(np.sqrt(scores.max(initial=0))))
+        accepted = np.empty(len(scores), dtype=np.int64)
+        rule = LiteralLimits(statistic**2, 0.0, LEAST_ROWS, RIDGE, 0)
+        n_accepted = accept(
+            take_columns(columns, sequence), residuals[0].copy(), residuals[1], rule, penalty, size, accepted
+        )
+        return sequence[accepted[:n_accepted]], statistic
+
+    def add_batch(self, batch: _Batch, penalty: float) -> None:
+        """Add the new conjunctions of a batch whose statistic is high enough, and fit."""
+        batch = batch._replace(conjunctions=[each for each in batch.conjunctions if each not in self._known])
+        batch = batch._replace(conjunctions=sorted(batch.conjunctions, key=lambda each: (len(each), each)))
+        columns = self._find_columns(batch)
+        size = max(1, len(batch.conjunctions))
+        wanted = (SLACK * batch.statistic, 0.0)
+        which, _ = self._accept(columns, self._residuals(), size, wanted, penalty)
+        kept = [batch.conjunctions[each] for each in which.tolist()]
+        self._add(_Batch(kept, batch.statistic), take_columns(columns, which), penalty)
+
+    def _find_columns(self, batch: _Batch) -> BinaryColumns:
+        literals = [np.array([each], dtype=np.int32) for each in batch.conjunctions]
+        return literal_columns(literals, self._columns, self._rows.shape[0])
+
+    def _add(self, batch: _Batch, columns: BinaryColumns, penalty: float) -> None:
+        self.batches.append(batch)
+        self._known.update(dict.fromkeys(batch.conjunctions))
+        self.model.add(columns, penalty)
+        self.fit_conjunctions(penalty)
+
+    def selected(self) -> tuple[dict[int, IntArray], FloatArray, FloatArray]:
+        """Return the conjunctions of each order with non-zero weights, the weights and the intercept."""
+        values, n_columns = self.model.values, self._rows.shape[1]
+        names = [(each,) for each in range(n_columns)] + list(self._known)
+        used = np.flatnonzero((values != 0).any(axis=1)).tolist()
+        used.sort(key=lambda each: (len(names[each]), names[each]))
+        orders = {}
+        for order in sorted({len(names[each]) for each in used}):
+            orders[order] = np.array(
+                [names[each] for each in used if len(names[each]) == order], dtype=np.int32
+            )
+        return orders, values[used], self.model.intercept
+
+
+def distinct_columns(rows: csr_matrix, *, complements: bool) -> IntArray:
+    """Return the columns without copies and complements of other columns.
+
+    Of equal columns the first is kept, of complements the one with fewer ones.
+
+    Parameters
+    ----------
+    rows : csr_matrix
+        Binary.
+    complements : bool
+        Whether to leave out complements as well.
+    """
+    marks = np.random.default_rng(0).integers(0, 1 << 64, rows.shape[0], dtype=np.uint64)
+    columns = columns_of(rows)
+    before = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(marks[columns.rows], dtype=np.uint64)])
+    sums = np.diff(before[columns.indptr])  # modulo 2^64: equal for equal columns
+    opposite = marks.sum(dtype=np.uint64) - sums
+    sizes = np.diff(columns.indptr)
+    kept: dict[int, int] = {}
+    for column in np.argsort(sizes, kind="stable").tolist():
+        own = int(sums[column])
+        if own not in kept and not (complements and int(opposite[column]) in kept):
+            kept[own] = column
+    return np.array(sorted(kept.values()), dtype=np.int32)
+
+
+def _join(batches: list[_Batch]) -> _Batch:
+    """Return the union of batches, with the lowest statistic."""
+    names = dict.fromkeys(each for batch in batches for each in batch.conjunctions)
+    return _Batch(list(names), min((each.statistic for each in batches), default=0.0))

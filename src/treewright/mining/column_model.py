@@ -1,0 +1,213 @@
+"""A generalised linear model of binary columns with an L2 penalty, to which columns can be added."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from treewright._typing import FloatArray, IntArray, Integers
+from treewright.mining.targets import LossTarget
+from treewright.native.learn.columns import (
+    BinaryColumns,
+    ColumnWeights,
+    QuadraticLoss,
+    descend_columns,
+    measure_columns,
+)
+from treewright.native.mining.literals import match_literals
+
+NO_WEIGHT = float("inf")
+"""A penalty under which weights are zero."""
+TOL = 3e-4
+"""Relative decrease of the objective below which fitting stops."""
+N_NEWTON, N_PASSES, N_HALVES = 30, 2, 8
+"""Maximum number of Newton steps, passes over the columns per step, and maximum number of halvings."""
+N_QUADRATIC_PASSES = 200
+"""Maximum number of passes for a quadratic loss, which needs one step only."""
+LARGEST_ROOM = 1 << 24
+
+
+class ModelState(NamedTuple):
+    """Weights, intercepts, scores, penalties and the number of blocks of a model."""
+
+    values: FloatArray
+    intercept: FloatArray
+    scores: FloatArray
+    penalties: FloatArray
+    n_blocks: int
+
+
+class ColumnModel:
+    """Weights of columns in blocks that share a penalty, and the scores of all rows.
+
+    Rows of weight zero have scores but are not trained on.
+
+    Parameters
+    ----------
+    target : LossTarget
+    sample_weight : ndarray of float, (n_rows,)
+    """
+
+    def __init__(self, target: LossTarget, sample_weight: FloatArray) -> None:
+        self.target, self.sample_weight = target, sample_weight
+        self._blocks: list[BinaryColumns] = []
+        self.values = np.zeros((0, target.n_outputs))
+        self.intercept = np.zeros(target.n_outputs)
+        self.scores = np.zeros((len(sample_weight), target.n_outputs))
+        self.penalties = np.zeros(0)
+        self._objective = np.inf
+
+    def add(self, columns: BinaryColumns, penalty: float) -> None:
+        """Add a block of columns, whose weights are zero."""
+        n_columns = len(columns.indptr) - 1
+        self._blocks.append(columns)
+        self.penalties = np.concatenate([self.penalties, np.full(n_columns, penalty)])
+        self.values = np.concatenate([self.values, np.zeros((n_columns, self.target.n_outputs))])
+
+    def state(self) -> ModelState:
+        """Return the state for `set_state`."""
+        return ModelState(
+            self.values.copy(),
+            self.intercept.copy(),
+            self.scores.copy(),
+            self.penalties.copy(),
+            len(self._blocks),
+        )
+
+    def set_state(self, state: ModelState) -> None:
+        """Restore an earlier state."""
+        self.values, self.intercept, self.scores, self.penalties = (each.copy() for each in state[:4])
+        self._blocks = self._blocks[: state.n_blocks]
+
+    def objective(self) -> float:
+        """Return the sum of the losses plus the L2 penalty."""
+        is_there = np.isfinite(self.penalties)
+        shrinking = self.penalties[is_there] @ (self.values[is_there] ** 2).sum(axis=1)
+        return float(self.sample_weight @ self.target.losses(self.scores) + 0.5 * shrinking)
+
+    def fit(self, tol: float = TOL) -> None:
+        """Fit all weights, starting from their current values."""
+        self._drop_unweighted()
+        before = self._objective = self.objective()
+        for number in range(N_NEWTON):
+            for output in range(self.target.n_outputs):
+                self._step(output, tol)
+            after = self._objective
+            if self.target.is_quadratic or (number and before - after <= tol * max(1.0, abs(after))):
+                break
+            before = after
+
+    def _step(self, output: int, tol: float) -> None:
+        """Take a Newton step for one output, halved until the objective does not rise."""
+        residual, curvature = (
+            each[:, output] * self.sample_weight for each in self.target.residuals(self.scores)
+        )
+        loss = QuadraticLoss(residual, curvature, np.zeros(len(residual)))
+        before = self.values[:, output].copy()
+        weights = ColumnWeights(
+            before.copy(),
+            np.zeros(len(before)),
+            np.where(np.isfinite(self.penalties), self.penalties, 0.0),
+            np.zeros(len(before)),
+        )
+        moving = self._measure(loss, weights)
+        total, moved = max(float(curvature.sum()), 1e-300), 0.0
+        least = 1e-4 * tol * max(1.0, float(self.sample_weight.sum()))
+        for _ in range(N_QUADRATIC_PASSES if self.target.is_quadratic else N_PASSES):
+            step = float(residual.sum()) / total
+            moved += step
+            residual -= curvature * step
+            loss.shift[:] += step
+            largest = max((descend_columns(block, 0, loss, part) for block, part in moving), default=0.0)
+            if largest < least:
+                break
+        self._move(output, before, weights.values, moved, loss.shift)
+
+    def _drop_unweighted(self) -> None:
+        """Set the weights of blocks with an infinite penalty to zero."""
+        first = 0
+        for block in self._blocks:
+            end = first + len(block.indptr) - 1
+            if end > first and not np.isfinite(self.penalties[first]) and self.values[first:end].any():
+                for output in range(self.target.n_outputs):
+                    each = np.repeat(self.values[first:end, output], np.diff(block.indptr))
+                    self.scores[:, output] -= np.bincount(block.rows, each, minlength=len(self.scores))
+                self.values[first:end] = 0
+            first = end
+
+    def _measure(
+        self, loss: QuadraticLoss, weights: ColumnWeights
+    ) -> list[tuple[BinaryColumns, ColumnWeights]]:
+        """Return the blocks with a finite penalty, with their weights and curvatures."""
+        moving, first = [], 0
+        for block in self._blocks:
+            end = first + len(block.indptr) - 1
+            if end > first and np.isfinite(self.penalties[first]):
+                part = ColumnWeights(*(each[first:end] for each in weights))
+                measure_columns(block, loss, part)
+                moving.append((block, part))
+            first = end
+        return moving
+
+    def _move(
+        self, output: int, before: FloatArray, after: FloatArray, intercept: float, shift: FloatArray
+    ) -> None:
+        scores, constant = self.scores[:, output].copy(), self.intercept[output]
+        share = 1.0
+        for _ in range(N_HALVES):
+            self.values[:, output] = before + share * (after - before)
+            self.intercept[output] = constant + share * intercept
+            self.scores[:, output] = scores + share * shift
+            objective = self.objective()
+            if self.target.is_quadratic or objective <= self._objective * (1 + 1e-12):
+                break
+            share /= 2
+        self._objective = objective
+
+
+def columns_of(rows: csr_matrix) -> BinaryColumns:
+    """Return the columns of a binary matrix."""
+    matrix = rows.tocsc()
+    matrix.sort_indices()
+    return BinaryColumns(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
+
+
+def literal_columns(literals: Sequence[IntArray], columns: BinaryColumns, n_rows: int) -> BinaryColumns:
+    """Return where conjunctions of literals are true.
+
+    A literal is the number of a column, or ``~column`` where the column is absent. There is an array for each
+    order.
+    """
+    room = np.empty(n_rows, dtype=np.int32)
+    rows, sizes = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
+    for each in literals:
+        begin, size = 0, max(n_rows, 8 * len(each))
+        while begin < len(each):
+            found = BinaryColumns(
+                np.zeros(len(each) - begin + 1, dtype=np.int64), np.empty(size, dtype=np.int32)
+            )
+            n_done, n_used = match_literals(np.ascontiguousarray(each[begin:]), columns, n_rows, room, found)
+            rows.append(found.rows[:n_used].copy())
+            sizes.append(np.diff(found.indptr[: n_done + 1]))
+            begin, size = begin + n_done, min(2 * size, max(n_rows, LARGEST_ROOM))
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
+    return BinaryColumns(indptr, np.concatenate(rows))
+
+
+def take_columns(columns: BinaryColumns, which: Integers) -> BinaryColumns:
+    """Return some of the columns."""
+    sizes = np.diff(columns.indptr)[which]
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    places = np.arange(indptr[-1]) + np.repeat(columns.indptr[:-1][which] - indptr[:-1], sizes)
+    return BinaryColumns(indptr, columns.rows[places])
+
+
+def match_rows_of_literals(rows: csr_matrix, literals: Sequence[IntArray]) -> csr_matrix:
+    """Return where conjunctions of literals are true: a binary matrix with a column for each."""
+    found = literal_columns(literals, columns_of(rows), rows.shape[0])
+    n_columns = len(found.indptr) - 1
+    present = np.ones(len(found.rows), dtype=np.int8)
+    by_row = csr_matrix((present, found.rows, found.indptr), shape=(n_columns, rows.shape[0])).T.tocsr()
+    by_row.sort_indices()
+    return by_row

@@ -1,0 +1,200 @@
+"""A regressor by conjunctions of binary features, for scikit-learn."""
+
+import hashlib
+import os
+from typing import Annotated, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from treewright._typing import Count, FloatArray, IntArray, NonNegativeInt, Range
+from treewright._validate import check_params
+from treewright.checkpoint import Checkpoint
+from treewright.mining.binary import as_binary
+from treewright.mining.binary_estimator import refusing_text
+from treewright.mining.estimator import ADDED_DEGREE, add_to_linear, find_conjunctions, weigh_samples
+from treewright.mining.polynomial import name_conjunction
+from treewright.mining.targets import NumberTarget
+from treewright.model import Array, Arrays, Model, Value, expect, is_within, saved
+
+
+class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignore[misc]
+    """Adds conjunctions of binary features to a linear regression while that helps on held-out samples.
+
+    Parameters
+    ----------
+    degree : int
+        Maximum number of features in a conjunction.
+    max_iter : int
+        Maximum number of mining rounds.
+    validation_fraction : float
+        Share of the samples to hold out. Small data sets are split up to five times.
+    negations : bool
+        Allow absent columns as conditions.
+    one_standard_error : bool
+        Select the fewest conjunctions within one standard error of the lowest held-out loss.
+    max_seconds : float, optional
+        Time limit of the selection. After it, no more conjunctions are added, with a warning.
+    random_state : int
+        Seed of the random numbers.
+
+    Attributes
+    ----------
+    conjunctions_ : list of tuple of int
+        The columns of each selected conjunction, in ascending order; single columns are included. A column
+        that must be absent is the negative number ``~column``.
+    coef_ : ndarray of float, (n_conjunctions,)
+        Weights of the conjunctions.
+    intercept_ : float
+        The intercept.
+    threshold_ : float
+        The lowest score statistic (a sum of residuals divided by its standard error) with which a conjunction
+        entered.
+    path_ : list of PathStep
+        The numbers of conjunctions that were tried, with scores on the held-out samples.
+    history_ : list of StepReport
+        A report of each step. This and `path_` are empty in a loaded regressor.
+    n_iter_ : int
+        Number of steps.
+    is_exact_ : bool
+        Whether all conjunctions that could be selected were counted. Not saved, like `is_out_of_time_`.
+    is_out_of_time_ : bool
+        Whether `max_seconds` ended the selection.
+
+    See Also
+    --------
+    ConjunctionClassifier : Predicts classes.
+    TableBinarizer : Turns numbers and categories into binary columns.
+    list_rules : Lists the selected conjunctions with their samples.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> X = [[1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0]] * 10
+    >>> regressor = tw.ConjunctionRegressor(degree=2).fit(X, [3.0, 1.0, 1.0, 1.0] * 10)
+    >>> round(float(regressor.predict([[1, 1, 0]])[0]))
+    3
+    """
+
+    fields = saved(
+        n_features_in_=Value(Count),
+        _feature_names=Value(decode=list),
+        threshold_=Value(float),
+        n_iter_=Value(int),
+        orders_=Arrays(Array("i", 2)),
+        coef_=Array("f"),
+        intercept_=Value(float),
+    )
+
+    def __init__(
+        self,
+        *,
+        degree: Count = ADDED_DEGREE,
+        max_iter: Count = 20,
+        validation_fraction: Annotated[float, Range(0.01, 0.9)] = 0.2,
+        negations: bool = True,
+        one_standard_error: bool = False,
+        max_seconds: Annotated[float, Range(0)] | None = None,
+        random_state: NonNegativeInt = 0,
+    ) -> None:
+        self.degree = degree
+        self.max_iter = max_iter
+        self.validation_fraction = validation_fraction
+        self.negations = negations
+        self.one_standard_error = one_standard_error
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,  # noqa: ANN401
+        y: Any,  # noqa: ANN401
+        sample_weight: Any = None,  # noqa: ANN401
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Select conjunctions, and weigh them.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Of zeros and ones.
+        y : array of float, (n_samples,)
+        sample_weight : array, (n_samples,), optional
+        checkpoint : path, optional
+            A folder where each step is kept; the same call goes on from there after an interruption.
+        """
+        check_params(self)
+        with refusing_text():
+            X, y = validate_data(self, X, y, accept_sparse="csr", y_numeric=True)
+        rows, y = as_binary(X), np.asarray(y, dtype=np.float64)
+        weights = weigh_samples(sample_weight, None, y, rows)
+        center = float(np.average(y, weights=weights))
+        # Penalties are those of numbers whose variance is one.
+        scale = float(np.sqrt(np.average((y - center) ** 2, weights=weights))) or 1.0
+        kept = None if checkpoint is None else Checkpoint(checkpoint, self._identity(rows, y, weights))
+        target = NumberTarget((y - center) / scale)
+        added = add_to_linear(self, self.degree, rows, target, None, weights, kept)
+        self.coef_ = scale * added.weights[:, 0]
+        self.intercept_ = center + scale * float(added.intercept[0])
+        return self
+
+    def _identity(self, rows: csr_matrix, y: FloatArray, weights: FloatArray) -> str:
+        """Return a name for the data and options."""
+        digest = hashlib.sha256(repr(sorted(self.get_params(deep=False).items())).encode())
+        for array in (rows.indptr, rows.indices, y, weights):
+            digest.update(array.tobytes())
+        return digest.hexdigest()
+
+    def _set_orders(self, orders: dict[int, IntArray]) -> None:
+        self.orders_ = orders
+        self.conjunctions_ = [tuple(row) for each in orders.values() for row in each.tolist()]
+
+    def predict(self, X: Any) -> FloatArray:  # noqa: ANN401
+        """Return the number of each row."""
+        check_is_fitted(self)
+        with refusing_text():
+            X = validate_data(self, X, accept_sparse="csr", reset=False)
+        found = find_conjunctions(as_binary(X), list(self.orders_.values()))
+        predicted: FloatArray = found @ self.coef_ + self.intercept_
+        return predicted
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
+        """Return the conjunctions as text, such as ``word=bank & not prev=the``."""
+        check_is_fitted(self)
+        columns = list(map(str, _check_feature_names_in(self, input_features)))
+        return np.array([name_conjunction(each, columns) for each in self.conjunctions_], dtype=object)
+
+    @property
+    def _feature_names(self) -> list[str]:
+        """The names of columns, if `fit` was given any."""
+        return list(getattr(self, "feature_names_in_", []))
+
+    @_feature_names.setter
+    def _feature_names(self, names: list[str]) -> None:
+        if names:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def check_fitted_state(self) -> None:
+        """Check that conjunctions are of columns, and have weights."""
+        expect(len(self._feature_names) in (0, self.n_features_in_), "a name for each column")
+        for order, columns in self.orders_.items():
+            plain = np.where(columns < 0, ~columns, columns)
+            expect(is_within(plain, self.n_features_in_), "conjunctions of features")
+            expect(columns.shape[1] == order, "conjunctions under their order")
+        expect(len(self.coef_) == sum(map(len, self.orders_.values())), "a weight for each conjunction")
+
+    def restore(self) -> None:
+        """List the conjunctions; the history of mining is not saved."""
+        self._set_orders({order: self.orders_[order].astype(np.int32) for order in sorted(self.orders_)})
+        self.path_: list[Any] = []
+        self.history_: list[Any] = []
+        self.is_exact_, self.is_out_of_time_ = True, False
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

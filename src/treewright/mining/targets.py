@@ -1,0 +1,81 @@
+"""Targets of an additive model: labels with a logistic loss, or numbers with a squared loss."""
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._typing import FloatArray
+
+LEAST_CURVATURE = 1e-5
+"""Minimum curvature, for rows whose label is certain."""
+
+
+class LossTarget(Protocol):
+    """The targets of rows, and the loss of scores."""
+
+    n_outputs: int
+    is_quadratic: bool
+
+    def losses(self, scores: FloatArray) -> FloatArray:
+        """Return the loss of each row."""
+
+    def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return minus the gradient of the loss of each row and output, and its curvature."""
+
+
+class LabelTarget:
+    """Labels of rows, from 0 to n_classes - 1; two classes have one output, that of the second."""
+
+    is_quadratic = False
+
+    def __init__(self, labels: npt.NDArray[np.int64], n_classes: int) -> None:
+        self.n_outputs = 1 if n_classes == 2 else n_classes
+        self._labels = labels
+        chosen = np.array([1]) if n_classes == 2 else np.arange(n_classes)
+        self._is_right = (labels[:, np.newaxis] == chosen).astype(np.float64)
+
+    def losses(self, scores: FloatArray) -> FloatArray:
+        """Return the negative log probability of each label."""
+        if self.n_outputs == 1:
+            signs = 1 - 2 * self._is_right[:, 0]
+            found: FloatArray = np.logaddexp(0, signs * scores[:, 0])
+            return found
+        highest = scores.max(axis=1)
+        own = scores[np.arange(len(scores)), self._labels]
+        losses: FloatArray = np.log(np.exp(scores - highest[:, np.newaxis]).sum(axis=1)) + highest - own
+        return losses
+
+    def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the residual of each probability, and p (1 - p)."""
+        shares = probabilities(scores)
+        return self._is_right - shares, np.maximum(shares * (1 - shares), LEAST_CURVATURE)
+
+
+class NumberTarget:
+    """Numbers of rows."""
+
+    is_quadratic = True
+    n_outputs = 1
+
+    def __init__(self, values: FloatArray) -> None:
+        self._values = values[:, np.newaxis]
+
+    def losses(self, scores: FloatArray) -> FloatArray:
+        """Return half the square of each error."""
+        losses: FloatArray = (self._values - scores)[:, 0] ** 2 / 2
+        return losses
+
+    def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the errors."""
+        return self._values - scores, np.ones_like(scores)
+
+
+def probabilities(scores: FloatArray) -> FloatArray:
+    """Return the probability of each output: of one against none, or of each among several."""
+    if scores.shape[1] == 1:
+        one: FloatArray = 0.5 * (1 + np.tanh(0.5 * scores))
+        return one
+    exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+    shares: FloatArray = exponentials / exponentials.sum(axis=1, keepdims=True)
+    return shares

@@ -1,0 +1,283 @@
+"""The inner loops of boosted trees that are grown best split first and take small steps.
+
+A node holds examples with a gradient and a curvature each, whose sums are G and H. Its score is
+(|G| - penalty)^2 / (H + damping), twice what the objective falls by with the best value for the node. Of all
+leaves, the one whose best split raises the score most is split first, until there are as many as allowed.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import in_place, inlined
+
+NEARLY = 1 - 1e-9
+"""Factor for comparing a score before rounding."""
+
+
+class ExampleColumns(NamedTuple):
+    """The examples that have feature f, ascending, from `indptr[f]`."""
+
+    indptr: np.ndarray
+    examples: np.ndarray
+
+
+class GradientPair(NamedTuple):
+    """The gradient and the curvature of the loss of each example."""
+
+    gradients: np.ndarray
+    curvatures: np.ndarray
+
+
+class GrowthLimits(NamedTuple):
+    """The penalty, the constant added to curvatures, and the tolerance for equal scores."""
+
+    penalty: float
+    damping: float
+    least: float
+
+
+class FeatureSums(NamedTuple):
+    """For each leaf that may be split, the gradient, curvature and count of each of its features.
+
+    All `sums` are zero between trees. There are as many places as a tree may have leaves.
+    """
+
+    sums: np.ndarray
+    touched: np.ndarray
+    n_touched: np.ndarray
+
+
+class Regions(NamedTuple):
+    """Examples sorted by node, the position of each, and the label of its region.
+
+    Of the two sides of a split, that without the feature keeps the label of its parent. Examples that are
+    not in the sample have the label -1.
+    """
+
+    examples: np.ndarray
+    positions: np.ndarray
+    labels: np.ndarray
+
+
+class GrownNodes(NamedTuple):
+    """For each node: examples, label, index into `FeatureSums`, sums and best split."""
+
+    begins: np.ndarray
+    ends: np.ndarray
+    labels: np.ndarray
+    places: np.ndarray
+    gradients: np.ndarray
+    curvatures: np.ndarray
+    gains: np.ndarray
+    splits: np.ndarray
+
+
+@inlined
+def excess(gradient, limits):
+    """Return the soft-thresholded gradient."""
+    return max(0.0, abs(gradient) - limits.penalty)
+
+
+@in_place
+def start_regions(regions):
+    """Set the positions of the sampled examples and the label of the root."""
+    for position in range(regions.examples.size):
+        example = regions.examples[position]
+        regions.positions[example] = position
+        regions.labels[example] = 0
+
+
+@in_place
+def accumulate(rows, slopes, regions, begin, end, table, place):
+    """Fill the zeroed sums of a leaf from its examples."""
+    n_touched = 0
+    for position in range(begin, end):
+        example = regions.examples[position]
+        gradient, curvature = slopes.gradients[example], slopes.curvatures[example]
+        for index in range(rows.indptr[example], rows.indptr[example + 1]):
+            feature = rows.columns[index]
+            if table.sums[place, feature, 2] == 0:
+                table.touched[place, n_touched] = feature
+                n_touched += 1
+            table.sums[place, feature, 0] += gradient
+            table.sums[place, feature, 1] += curvature
+            table.sums[place, feature, 2] += 1
+    table.n_touched[place] = n_touched
+
+
+@in_place
+def subtract(table, place, other):
+    """Subtract the sums of one leaf from those of another."""
+    for index in range(table.n_touched[other]):
+        feature = table.touched[other, index]
+        table.sums[place, feature, 0] -= table.sums[other, feature, 0]
+        table.sums[place, feature, 1] -= table.sums[other, feature, 1]
+        table.sums[place, feature, 2] -= table.sums[other, feature, 2]
+
+
+@in_place
+def find_split(table, nodes, node, limits):
+    """Find the split with the largest gain, ties by the smallest feature; -1 if no gain is large enough.
+
+    Features that no example of the node has any more are forgotten.
+    """
+    place, n_examples = nodes.places[node], nodes.ends[node] - nodes.begins[node]
+    gradient, curvature = nodes.gradients[node], nodes.curvatures[node]
+    own = excess(gradient, limits) ** 2 / (curvature + limits.damping)
+    best, chosen, n_kept = own, -1, 0
+    for index in range(table.n_touched[place]):
+        feature = table.touched[place, index]
+        count = table.sums[place, feature, 2]
+        if count == 0:
+            table.sums[place, feature, 0] = 0.0
+            table.sums[place, feature, 1] = 0.0
+            continue
+        table.touched[place, n_kept] = feature
+        n_kept += 1
+        if count == n_examples:
+            continue
+        present = excess(table.sums[place, feature, 0], limits) ** 2
+        absent = excess(gradient - table.sums[place, feature, 0], limits) ** 2
+        of_present = max(0.0, table.sums[place, feature, 1]) + limits.damping
+        of_absent = max(0.0, curvature - table.sums[place, feature, 1]) + limits.damping
+        # Most features are far from the best, which needs no division to tell.
+        if (
+            present * of_absent + absent * of_present
+            < (best - limits.least) * NEARLY * of_present * of_absent
+        ):
+            continue
+        both = present / of_present + absent / of_absent
+        if both > best + limits.least or (both >= best - limits.least and feature < chosen):
+            best, chosen = both, feature
+    table.n_touched[place] = n_kept
+    nodes.gains[node], nodes.splits[node] = best - own, chosen
+
+
+@in_place
+def divide(columns, feature, regions, nodes, node, label):
+    """Partition the examples of a node by a feature and label them; return where those without it begin."""
+    middle = nodes.begins[node]
+    for index in range(columns.indptr[feature], columns.indptr[feature + 1]):
+        example = columns.examples[index]
+        if regions.labels[example] == nodes.labels[node]:
+            position, other = regions.positions[example], regions.examples[middle]
+            regions.examples[position], regions.positions[other] = other, position
+            regions.examples[middle], regions.positions[example] = example, middle
+            regions.labels[example] = label
+            middle += 1
+    return middle
+
+
+@in_place
+def set_sides(table, nodes, node, middle, n_nodes):
+    """Create the two children of a split, without their sums."""
+    present, absent = n_nodes, n_nodes + 1
+    place, feature = nodes.places[node], nodes.splits[node]
+    nodes.begins[present], nodes.ends[present] = nodes.begins[node], middle
+    nodes.begins[absent], nodes.ends[absent] = middle, nodes.ends[node]
+    nodes.labels[present], nodes.labels[absent] = present, nodes.labels[node]
+    nodes.gradients[present] = table.sums[place, feature, 0]
+    nodes.curvatures[present] = table.sums[place, feature, 1]
+    nodes.gradients[absent] = nodes.gradients[node] - nodes.gradients[present]
+    nodes.curvatures[absent] = max(0.0, nodes.curvatures[node] - nodes.curvatures[present])
+
+
+@in_place
+def share_sums(rows, slopes, regions, table, nodes, node, new_place):
+    """Fill the sums of two children, `node` and the next; the larger reuses those of its parent."""
+    smaller, larger = node, node + 1
+    if nodes.ends[smaller] - nodes.begins[smaller] > nodes.ends[larger] - nodes.begins[larger]:
+        smaller, larger = larger, smaller
+    nodes.places[larger], nodes.places[smaller] = nodes.places[node], new_place
+    accumulate(rows, slopes, regions, nodes.begins[smaller], nodes.ends[smaller], table, new_place)
+    subtract(table, nodes.places[larger], new_place)
+
+
+@in_place
+def grow_tree(rows, columns, slopes, table, regions, nodes, limits, tree):
+    """Grow a tree on the examples of the regions, best split first; return its number of nodes."""
+    n_examples, n_nodes, n_leaves = regions.examples.size, 1, 1
+    start_regions(regions)
+    nodes.begins[0], nodes.ends[0], nodes.labels[0], nodes.places[0] = 0, n_examples, 0, 0
+    nodes.gradients[0], nodes.curvatures[0] = 0.0, 0.0
+    for position in range(n_examples):
+        nodes.gradients[0] += slopes.gradients[regions.examples[position]]
+        nodes.curvatures[0] += slopes.curvatures[regions.examples[position]]
+    accumulate(rows, slopes, regions, 0, n_examples, table, 0)
+    find_split(table, nodes, 0, limits)
+    tree.features[0], tree.present[0], tree.absent[0] = -1, -1, -1
+    while n_leaves < table.n_touched.size:
+        node = -1
+        for other in range(n_nodes):
+            is_open = tree.features[other] < 0 and nodes.splits[other] >= 0
+            if is_open and (node < 0 or nodes.gains[other] > nodes.gains[node] + limits.least):
+                node = other
+        if node < 0:
+            break
+        feature = nodes.splits[node]
+        middle = divide(columns, feature, regions, nodes, node, n_nodes)
+        set_sides(table, nodes, node, middle, n_nodes)
+        nodes.places[n_nodes] = nodes.places[node]
+        share_sums(rows, slopes, regions, table, nodes, n_nodes, n_leaves)
+        tree.features[node], tree.present[node], tree.absent[node] = feature, n_nodes, n_nodes + 1
+        n_leaves += 1
+        for side in range(n_nodes, n_nodes + 2):
+            tree.features[side], tree.present[side], tree.absent[side] = -1, -1, -1
+            nodes.splits[side] = -1
+            if n_leaves < table.n_touched.size:
+                find_split(table, nodes, side, limits)
+        n_nodes += 2
+    for place in range(n_leaves):
+        for index in range(table.n_touched[place]):
+            for part in range(3):
+                table.sums[place, table.touched[place, index], part] = 0.0
+    return n_nodes
+
+
+@in_place
+def set_values(nodes, tree, limits, rate):
+    """Give each leaf a share of its Newton step; return the decrease of the objective.
+
+    The fall is that of the quadratic that the objective is taken for. Other nodes have the value zero.
+    """
+    fall = 0.0
+    for node in range(tree.features.size):
+        tree.values[node] = 0.0
+        above = excess(nodes.gradients[node], limits)
+        if tree.features[node] < 0 and above > 0:
+            step = above / (nodes.curvatures[node] + limits.damping)
+            tree.values[node] = rate * step if nodes.gradients[node] > 0 else -rate * step
+            fall += (rate - rate * rate / 2) * above * step
+    return fall
+
+
+@in_place
+def fill_slopes(scores, is_positive, weights, slopes):
+    """Fill the gradients and curvatures of the log-loss of two classes; return the loss."""
+    loss = 0.0
+    for example in range(scores.size):
+        margin = scores[example] if is_positive[example] else -scores[example]
+        rest = math.exp(-abs(margin))
+        wrong = rest / (1.0 + rest) if margin >= 0 else 1.0 / (1.0 + rest)
+        loss += weights[example] * (math.log1p(rest) + max(0.0, -margin))
+        gradient = weights[example] * wrong
+        slopes.gradients[example] = gradient if is_positive[example] else -gradient
+        slopes.curvatures[example] = gradient * (1.0 - wrong)
+    return loss
+
+
+@in_place
+def add_values(labels, by_label, scores):
+    """Add the value of its leaf to the score of each example."""
+    for example in range(labels.size):
+        scores[example] += by_label[labels[example]]
+
+
+@in_place
+def sum_slopes(leaves, slopes, nodes):
+    """Add the gradients and curvatures of all examples to the zeroed sums of their leaves."""
+    for example in range(leaves.size):
+        nodes.gradients[leaves[example]] += slopes.gradients[example]
+        nodes.curvatures[leaves[example]] += slopes.curvatures[example]
