@@ -221,15 +221,15 @@ def test_files_that_cannot_be_used_are_one_line(fail, data, tmp_path):
 def test_options_of_parse_that_have_no_meaning_are_one_line(fail, model, data, tmp_path):
     source, text = data / "test.mrg", tmp_path / "in.txt"
     assert fail("parse", model, source, "--confidence") == (
-        "treewright: --confidence with a LeftCornerParser, which finds constituents; "
-        "expected a model that finds dependencies"
+        "treewright: --confidence does not work with a LeftCornerParser, which predicts constituents; "
+        "expected a model that predicts dependencies"
     )
     assert fail("parse", model, source, "--predicates-from", source) == (
-        "treewright: --predicates-from with a LeftCornerParser, which finds constituents; "
-        "expected a model that finds roles"
+        "treewright: --predicates-from does not work with a LeftCornerParser, which predicts constituents; "
+        "expected a model that predicts roles"
     )
     assert fail("parse", model, source, "--tags", "predicted") == (
-        "treewright: the parser has no tagger of its own; expected one; train with --tags predicted"
+        "treewright: the parser has no tagger of its own; expected a parser trained with --tags predicted"
     )
     text.write_text("The fox sang.")
     assert fail("parse", model, text, "--raw").startswith(

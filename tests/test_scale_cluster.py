@@ -382,7 +382,7 @@ def test_few_jobs_are_divided_among_workers_though_one_has_the_function_first(cl
 @pytest.mark.slow
 def test_a_cluster_whose_workers_all_go_is_told_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(scale, "PATIENCE", 1)
-    told = r"^tcp:\S+ has no workers; expected at least one; start one with: dask worker tcp:\S+$"
+    told = r"^tcp:\S+ has no workers; expected at least one; start one with: dask worker tcp:\S+\s"
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as own,
         distributed.Client(own, set_as_default=False) as client,

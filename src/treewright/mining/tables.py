@@ -62,7 +62,7 @@ class Indicator(NamedTuple):
     >>> binarizer = tw.TableBinarizer(encoding="intervals", max_bins=2)
     >>> binarizer = binarizer.fit([[20], [35], [50], [64]], [0, 0, 1, 1])
     >>> binarizer.indicators_[0]
-    Indicator(column=0, condition='interval', low=-inf, high=50.0, category='')
+    Indicator(column=0, condition='interval', low=-inf, high=40.0, category='')
     """
 
     column: int
