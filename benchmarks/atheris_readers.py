@@ -1,9 +1,10 @@
-"""Readers under coverage-guided fuzzing, with atheris (`pip install atheris`; Linux and macOS).
+"""Coverage-guided fuzzing of the readers with atheris (`pip install atheris`; Linux and macOS).
 
     python benchmarks/atheris_readers.py FOLDER -runs=100000 -max_len=4096
 
-The folder keeps inputs that reach new code and gets sound texts to begin with; other options are those of
-libFuzzer. The first byte of an input chooses the reader. What must not be is an error.
+Valid texts are written to the folder as initial inputs; inputs that reach new code are added to it. Other
+options are those of libFuzzer. The first byte of an input chooses the reader. Any exception other than those
+that readers may raise is a defect.
 """
 
 import logging

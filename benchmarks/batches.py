@@ -1,4 +1,4 @@
-"""Many cases in processes that may die: what each one came to is known, and the rest goes on."""
+"""Runs many cases in processes that may crash: every outcome is recorded, and the other cases still run."""
 
 import os
 import resource

@@ -1,7 +1,7 @@
-"""Sparse binary data sets for the benchmarks of classifiers: real ones from a folder, and made ones.
+"""Sparse binary data sets for the benchmarks of classifiers: real ones from a folder, and synthetic ones.
 
-Each maker returns a `Split`. A real data set has its own test part where it is released with one; elsewhere
-a third of the samples is drawn for the test, by the seed.
+Each function returns a `Split`. Real data sets that are released with a test set use it; for the others, a
+random third of the samples is the test set.
 """
 
 from collections import Counter

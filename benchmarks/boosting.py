@@ -1,21 +1,21 @@
-"""Seconds of boosted trees under an L1 penalty, built on samples and on all examples, beside LightGBM.
+"""Training time of L1-penalised boosted trees, built on samples and on all examples, compared with LightGBM.
 
     pip install lightgbm
     python benchmarks/boosting.py [--examples 200000] [--features 20000] [--active 200] [--sample 20000]
     pip install xgboost
     python benchmarks/boosting.py --accuracy [--data FOLDER] [--seeds 3] [--only zipf,parity]
 
-Examples are made: features as frequent as words are, labels by planted conjunctions, some with a negation,
-and chance. Prints a table for Markdown of the seconds of each step of a tree (the paper's Table 2), the mean
-of some trees after those that compile, all in one thread. Then trees are built on a sample and on all
-examples under the same confidences and penalty, and it is told how much faster the sample is: where all
-features can be kept, and where those of all examples of each node are extracted anew, as the paper reckons.
-LightGBM is measured where it is installed, with as many leaves a tree as ours have.
+The examples are synthetic: feature frequencies are like those of words, and labels depend on planted
+conjunctions, some with a negation, and on noise. Prints a Markdown table with the time of each step of
+building a tree (the paper's Table 2), averaged over several trees after compilation, in one thread. Then
+trees are built on a sample and on all examples with the same confidences and penalty, and the speed-up of the
+sample is printed: if the features of all examples are stored, and if they are extracted again for each node,
+as in the paper. LightGBM is measured if it is installed, with the same number of leaves per tree.
 
 With `--accuracy`, `L1BoostedTrees` is compared with XGBoost, LightGBM (default settings, one thread) and L2
 logistic regression on the data sets of `binary_data.py`: test accuracy, log-loss and CPU seconds of `fit`,
 means over seeds.
-FOLDER has `ewt` and `qc`; without it, only what comes with scikit-learn or is made is used.
+FOLDER has the subfolders `ewt` and `qc`; without it, only data of scikit-learn and synthetic data are used.
 """
 
 import argparse
@@ -253,11 +253,11 @@ def main():
     parser.add_argument("--seed", dest="random_state", type=int, default=0)
     parser.add_argument("--no-lightgbm", action="store_true")
     parser.add_argument("--accuracy", action="store_true", help="compare classifiers on many data sets")
-    parser.add_argument("--data", help="folder with ewt and qc")
+    parser.add_argument("--data", help="folder with the subfolders ewt and qc")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     parser.add_argument("--only", help="data sets, separated by commas")
     parser.add_argument("--systems", default="L1BoostedTrees,XGBoost,LightGBM,L2 logistic")
-    parser.add_argument("--json", help="file for the figures")
+    parser.add_argument("--json", help="file for the results as JSON")
     options = parser.parse_args()
     if options.accuracy:
         records = compare_accuracy(options)

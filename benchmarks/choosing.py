@@ -6,19 +6,19 @@
     python benchmarks/choosing.py table FOLDER TREEBANK [...] [--kinds 1,2,3,neural,both] [--part dev]
     python benchmarks/choosing.py speed FOLDER TREEBANK [...] --kinds neural [--part dev]
 
-A TREEBANK is the beginning of file names, as DATA/ud/hu_szeged-ud, before -train.conllu, -dev.conllu and
--test.conllu; NAME is its last part. `prepare` writes trees with crossing arcs lifted to FOLDER, of which
-`networks` trains networks: it needs PyTorch but no compiled code, and may run on another machine with a GPU.
-With --tags predicted, the trees have the tags that taggers which have not seen them give. `table` makes
-parsers of these networks and of linear models, and scores a part of the treebank. What is there already is
-not made again.
+A TREEBANK is a path prefix such as DATA/ud/hu_szeged-ud, before -train.conllu, -dev.conllu and -test.conllu;
+NAME is the last part of the prefix. `prepare` writes trees with lifted crossing arcs to FOLDER. `networks`
+trains networks on them; it needs PyTorch but no compiled code, and can run on another machine with a GPU.
+With --tags predicted, the trees have jackknifed tags. `table` makes parsers from these networks and from
+linear models, and scores them on a part of the treebank. Existing files are not computed again.
 
-Kinds are the orders of linear models, neural (a network alone), both (with the linear model of order 3), and
-several and several-both, with the networks of all seeds averaged. The linear model beside networks is that of
-the first seed. Networks with other options than the default have a name, given by --variant; so have the
-kinds that use them, as neural:vectors. With --folds, networks learn from all but the documents of each fold,
-for `network_reranking.py`. `speed` parses three times with parsers that `table` has made, and prints the
-best rate and the peak memory of the process; use it with one kind, on an idle machine.
+Kinds are the orders of linear models; `neural` (a network alone); `both` (a network with the linear model of
+order 3); and `several` and `several-both`, which average the networks of all seeds. Networks are combined
+with the linear model of the first seed. Networks whose options differ from the defaults have a name, given by
+--variant, which is also part of their kind, such as neural:vectors. With --folds, a network is trained for
+each fold on the documents of the other folds, for `network_reranking.py`. `speed` parses three times with
+parsers made by `table`, and prints the best rate and the peak memory of the process; use it with a single
+kind, on an idle machine.
 """
 
 import argparse
@@ -185,7 +185,9 @@ def main():
     arguments.add_argument("--variant", default="")
     arguments.add_argument("--folds", type=int)
     arguments.add_argument("--device", default="auto")
-    arguments.add_argument("--set", nargs="*", default=[], help="parameters of NeuralScorer, as epochs=60")
+    arguments.add_argument(
+        "--set", nargs="*", default=[], help="parameters of NeuralScorer, such as epochs=60"
+    )
     chosen = arguments.parse_args()
     chosen.folder.mkdir(exist_ok=True)
     seeds = [int(seed) for seed in chosen.seeds.split(",")]

@@ -1,16 +1,16 @@
-"""What workers of a cluster gain: all that can be spread, by one process, and by one worker against two.
+"""Speed-up by cluster workers: each distributed task in one process, with one worker and with two workers.
 
     python benchmarks/cluster.py [--workers 1 2] [--only mining parsing] [--share 1]
 
-Workers are processes of this machine with one thread each, so that no network is measured, but all that is
-sent and received is. Sizes are such that each work takes one process ten seconds or more; `--share 0.1` takes
-a tenth of the samples. The same on less work loads compiled code first, and is not measured. Results are
-compared with those without a cluster.
+Workers are processes on this machine with one thread each, so the time includes sending and receiving data,
+but no network. Each task takes at least ten seconds in one process; `--share 0.1` uses a tenth of the
+samples. A smaller task runs first, which loads compiled code and is not measured. Results are compared with
+those without a cluster.
 
-CPU seconds tell what is spread from what is not: "here" is the process that prepares, sends, receives, merges
-and does all that is left, with the scheduler; "workers" is the sum over all of them. More workers divide the
-second, not the first. There should be a core for each worker, and nothing else at work: the load of the
-machine is printed for that reason. Prints a table for Markdown.
+CPU seconds show which part of the work is distributed: "here" is the time of the main process, which
+prepares, sends, receives and merges, and runs the scheduler; "workers" is the total of all workers. More
+workers divide only the second. Use one core per worker and an otherwise idle machine, whose load is printed
+to check this. Prints a Markdown table.
 """
 
 import argparse

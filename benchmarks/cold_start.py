@@ -1,12 +1,12 @@
-"""How long the first use of treewright takes on a machine that has never seen it.
+"""Time of the first use of treewright on a machine without its cache of compiled code.
 
     python benchmarks/cold_start.py [WORK ...] [--python PYTHON] [--model MODEL --input CONLLU] [--top N]
 
-Each piece of work runs in a process of its own with an empty home and an empty cache, and once more with
-what the first run has kept. For both it prints the seconds that passed, the CPU seconds, how many functions
-were compiled, the CPU seconds of that, and how many were loaded; then the functions that took longest to
-compile, without those that they call. PYTHON is the interpreter of an environment in which a wheel is
-installed; without it, this one is used, and the package where it finds it.
+Each WORK runs in a separate process with an empty home folder and an empty cache, and a second time with the
+cache of the first run. For both runs it prints the wall-clock time, the CPU time, the number of compiled
+functions, the CPU time of compiling, and the number of functions loaded from the cache; then the functions
+that took longest to compile, not counting the functions they call. PYTHON is the interpreter of an
+environment in which a wheel is installed (default: this interpreter).
 """
 
 import argparse
@@ -152,11 +152,13 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("works", nargs="*", metavar="WORK", help=f"any of {', '.join(WORKS)} (default: all)")
+    parser.add_argument(
+        "works", nargs="*", metavar="WORK", help=f"one or more of {', '.join(WORKS)} (default: all)"
+    )
     parser.add_argument("--python", default=sys.executable, help="interpreter of the environment to measure")
-    parser.add_argument("--model", help="parser to use instead of one that is trained here")
+    parser.add_argument("--model", help="parser to use (default: one is trained)")
     parser.add_argument("--input", help="sentences for MODEL")
-    parser.add_argument("--top", type=int, default=10, help="how many functions to list")
+    parser.add_argument("--top", type=int, default=10, help="number of functions to list")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         prepare(Path(place), options.model, options.input)

@@ -1,12 +1,12 @@
-"""Training time and memory, speed, and cost of the trees of constituency parsers of both strategies.
+"""Constituency parsers with both strategies: training time and memory, parsing speed, cost of decision trees.
 
     python benchmarks/constituents.py train.mrg [--max-length 15] [--sentences 1000] [--penalty 8]
 
-Parsers with gold tags learn from nine tenths of the sentences, down to a penalty that is reached soon, and
-parse those of the rest on one core; each is trained in a process of its own, whose memory is told. Then the
-trees of one label are grown to the same penalty, and one more is built on samples, and on all examples
-without keeping their features. Prints a table for Markdown. Scores of whole trainings are what
-`treewright reproduce turian-table1` is for.
+Parsers with gold tags are trained on nine tenths of the sentences, down to a large penalty that is reached
+early, and parse the remaining sentences on one core. Each is trained in a separate process, whose memory is
+reported. Then the decision trees of one label are grown to the same penalty, and one more is built on samples
+and on all examples without stored features. Prints a Markdown table. For the scores of complete training
+runs, use `treewright reproduce turian-table1`.
 """
 
 import argparse
@@ -123,13 +123,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("train")
     parser.add_argument("--max-length", type=int, default=15)
-    parser.add_argument("--sentences", type=int, help="the first so many of that length; all otherwise")
+    parser.add_argument(
+        "--sentences", type=int, help="number of sentences of at most that length (default: all)"
+    )
     parser.add_argument("--penalty", type=float, default=8.0)
-    parser.add_argument("--dev", type=int, default=50, help="sentences scored after each step")
+    parser.add_argument("--dev", type=int, default=50, help="number of sentences scored after each step")
     parser.add_argument("--label", default="NP")
-    parser.add_argument("--most-seconds", type=float, default=600.0, help="for a tree on all examples")
+    parser.add_argument(
+        "--most-seconds", type=float, default=600.0, help="time limit for the tree on all examples"
+    )
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--json", help="file for the figures")
+    parser.add_argument("--json", help="file for the results as JSON")
     options = parser.parse_args()
     records = []
     for strategy in STRATEGIES:

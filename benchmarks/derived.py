@@ -1,9 +1,10 @@
-"""What a reranker's training costs with each kernel that is derived from a left-corner parser.
+"""Training time of rerankers with each kernel derived from a left-corner parser.
 
 python benchmarks/derived.py MODEL.tw TREES.mrg [--sentences 200]
 
-The 20 best trees of some sentences are found first. Then for each kernel: features of a candidate that are
-not zero, and seconds of training on these lists, with the part in which the network goes through candidates.
+First, the 20-best trees of some sentences are found. Then, for each kernel, it prints the number of non-zero
+features per candidate and the training time on these lists, with the part in which the network processes the
+candidates.
 """
 
 import argparse

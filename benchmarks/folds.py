@@ -1,12 +1,13 @@
-"""CPU time of candidate lists by jackknife folds, from the parts of one fold, and UAS by epochs and runs.
+"""CPU time of jackknifed candidate lists, extrapolated from one fold, and UAS by epochs and runs.
 
     python benchmarks/folds.py train.conllu [--sentences 12544] [--folds 10] [--epochs 4] [--runs 2]
 
 One pruning model, the epochs of one parser, one labeler and the lists of one fold are timed on one thread.
-From these follows what all folds take as they are trained now, and what they would take if each fold trained
-pruning models of its own (on five inner folds, and on all its sentences), a labeler, and 4 runs of 6 epochs.
-After each epoch the UAS of the fold is printed, by which epochs and runs can be chosen. Sentences from which
-the fold's parser learns are pruned by models of two halves of the treebank, to save the other nine models.
+From these times, the total for all folds is computed for the current training, and for training in which each
+fold has its own pruning models (on five inner folds and on all its sentences), a labeler, and 4 runs of 6
+epochs. After each epoch, the UAS on the fold is printed, to choose the numbers of epochs and runs. The
+training sentences of the fold's parser are pruned by two models, each trained on half of the treebank,
+instead of nine models.
 """
 
 import argparse
@@ -32,7 +33,7 @@ def parse_arguments():
     """Return what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("train")
-    parser.add_argument("--sentences", type=int, default=None, help="the first so many")
+    parser.add_argument("--sentences", type=int, default=None, help="use only the first N sentences")
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--runs", type=int, default=1)

@@ -1,13 +1,13 @@
-"""How many mined features there would be by chance: gold trees against trees that the parser draws itself.
+"""Number of features mined by chance: gold trees compared with trees sampled from the parser.
 
     python benchmarks/forest_chance.py TREEBANK --cache FOLDER [--sentences N] [--order 3] [--threshold 3]
         [--degree 2]
 
-TREEBANK is the beginning of file names, as DATA/ewt/en_ewt-ud. Forests of the training sentences are scored
-by parsers that have not seen them. Features are mined for gold trees, and for trees that are drawn by their
-probabilities under these parsers. If the parsers knew all that there is to know, gold trees would be like
-drawn ones: features of drawn trees are selected by chance. Each row has the number of features of at least
-some purity, and of those whose gradient is more than 3 or 4 times its standard deviation (z).
+TREEBANK is a path prefix such as DATA/ewt/en_ewt-ud. The forests of the training sentences are scored by
+jackknifed parsers. Features are mined for gold trees, and for trees that are sampled from the distribution of
+these parsers. If the distribution were correct, gold trees would be like sampled trees, so features mined for
+sampled trees are selected by chance. Each row has the number of features with a minimum purity, and the
+number of those whose gradient is more than 3 or 4 times its standard deviation (z).
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Damaged and hostile models: what is loaded is what was saved, or is refused; none ends the interpreter."""
+"""Damaged and hostile models: each is loaded unchanged or rejected, and none crashes the interpreter."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Readers on damaged input: each must give a value or say in one sentence what is wrong, in time."""
+"""Readers on damaged input: each must return a value or raise a one-line error within the time limit."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Damaged input to `treewright parse` and to the service, and many sound requests at once."""
+"""Damaged input to `treewright parse` and to the service, and many valid requests at once."""
 
 import asyncio
 import contextlib

@@ -1,12 +1,12 @@
-"""Gram matrices on a PyTorch device: what they take, counted, and, with a device, measured.
+"""Gram matrices on a PyTorch device: estimated time and memory traffic and, with a device, measured time.
 
 The trees are noun phrases of a file of Penn brackets (those of `tree_machines.py`), or whole trees.
 
     python benchmarks/gpu_gram.py TREES.mrg [N_TREES] [--kernel sst|pt] [--whole] [--device cuda] [--rows N]
 
-Without --device nothing is computed on one: operations and memory traffic are counted for the largest tiles
-that the code makes, and divided by the bandwidth of a GPU (--bandwidth, bytes a second). That is an estimate,
-not a measurement.
+Without --device, nothing is computed on a device: operations and memory traffic are counted for the largest
+tiles that the code makes, and divided by the bandwidth of a GPU (--bandwidth, in bytes per second). This is
+an estimate, not a measurement.
 """
 
 import argparse

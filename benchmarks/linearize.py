@@ -1,10 +1,10 @@
-"""Accuracy and trees per CPU second of a tree-kernel machine, and of the linear model of its fragments.
+"""Accuracy and trees per CPU second of a tree-kernel SVM, and of the linear model of its fragments.
 
 python benchmarks/linearize.py [--kernel sst|pt] [--data FILE [--test FILE]] [--trees N] [--fragments N]
 
-Data have a line a tree, as SVM-light-TK reads them: a label, |BT|, the tree, |ET|. Without a test file, a
-quarter is kept for it. Without data, trees are made; fragments of a few nodes, drawn at random, vote for each
-of five classes, and some labels are wrong.
+Data files have one tree per line in the format of SVM-light-TK: a label, |BT|, the tree, |ET|. Without a test
+file, a quarter of the data is held out. Without data, trees are generated; small random fragments vote for
+each of five classes, and some labels are wrong.
 """
 
 import argparse
@@ -109,7 +109,7 @@ if __name__ == "__main__":
     parser.add_argument("--kernel", choices=["sst", "pt"], default="sst")
     parser.add_argument("--data", help="trees to train on, in the format of SVM-light-TK")
     parser.add_argument("--test", help="trees to test on")
-    parser.add_argument("--trees", type=int, default=6000, help="how many are made without data")
+    parser.add_argument("--trees", type=int, default=6000, help="number of trees to generate without data")
     parser.add_argument("--fragments", type=int, nargs="+", default=[100, 1000, 10_000])
     parser.add_argument("--decay", type=float, default=0.4)
     parser.add_argument("--cost", type=float, default=1.0)

@@ -1,4 +1,4 @@
-"""Workers of a cluster that are killed at random moments: how many, and whether any result is another one."""
+"""Cluster workers are killed at random moments; counts the kills and checks that no result changes."""
 
 import os
 import random

@@ -1,15 +1,15 @@
-"""What mined features gain in a parser's forests, by how they are selected, learnt and decoded.
+"""Gains of mined features in a parser's forests, by selection, training and decoding.
 
     python benchmarks/mined_features.py TREEBANK --cache FOLDER [--sentences N] [--order 3] [--epochs 4]
         [--folds 5] [--fold-epochs 4] [--threshold 3] [--degree 2] [--purities 0.3,0.5,0.7]
         [--passes 4] [--costs 0] [--held-out 0] [--fold-by auto] [--test] [--jobs 2]
 
-TREEBANK is the beginning of file names, as DATA/ewt/en_ewt-ud. Whole documents are taken until there are
-enough sentences; settings are compared on the dev set and, with `--held-out`, on training sentences of other
-documents. With `--test`, the setting that gains most there is scored on the test set. A linear model of one
-run is the base. Each row has the gain over its best trees, without and with mined features, of the best tree
-and of the tree with the most expected right heads (minimum Bayes risk), after each pass over the forests.
-Crossing arcs stay lifted, in gold trees as well.
+TREEBANK is a path prefix such as DATA/ewt/en_ewt-ud. Whole documents are used until there are enough
+sentences. Settings are compared on the dev set and, with `--held-out`, on training sentences of other
+documents. With `--test`, the setting with the largest gain is scored on the test set. The baseline is a
+linear model of one training run. Each row has the gains over its best trees after each pass over the forests:
+of the best tree and of the minimum Bayes risk tree (most expected correct heads), without and with mined
+features. Crossing arcs remain lifted, also in gold trees.
 """
 
 import argparse
@@ -182,7 +182,9 @@ def main():
     arguments.add_argument("--degree", type=int, default=2)
     arguments.add_argument("--purities", default="0.3,0.5,0.7")
     arguments.add_argument("--passes", type=int, default=4)
-    arguments.add_argument("--costs", default="0", help="of wrong arcs, in training")
+    arguments.add_argument(
+        "--costs", default="0", help="costs of wrong arcs in training, separated by commas"
+    )
     arguments.add_argument("--test", action="store_true")
     arguments.add_argument("--held-out", type=int, default=0)
     arguments.add_argument("--fold-by", default="auto")

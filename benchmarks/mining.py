@@ -1,4 +1,4 @@
-"""Conjunctions found, accuracy, time and memory of mining, beside other ways to them.
+"""Conjunctions found, accuracy, time and memory of mining, compared with other methods.
 
     pip install lightgbm pyfim vowpalwabbit matplotlib
     python benchmarks/mining.py planted [--samples 20000] [--shape 2000 30] [--seed 0]
@@ -6,15 +6,15 @@
     python benchmarks/mining.py counting [--plot rates.svg]
     python benchmarks/mining.py memory
 
-Prints a table for Markdown, and writes it to the file of --json as well. Each system runs in a process of its
-own with one thread. Seconds are those of training, with the choice of thresholds and strengths on a fifth of
-the samples where there is one, after a call that compiles; peak memory is that of the process, with the
+Prints a Markdown table, and writes it to the file given by --json. Each system runs in a separate process
+with one thread. Training time includes the choice of thresholds and regularisation strengths on a fifth of
+the samples, for systems that need it, but not compilation. Peak memory is that of the process, including the
 packages that it imports.
 
-Systems: treewright; linear models with L1 and L2 norms; frequent itemsets up to the same order (pyfim) that
-an L1 model chooses from; Vowpal Wabbit, which adds products of features as it learns (--stage_poly), or has
-all of them (--cubic); LightGBM. Itemsets are found in rows by treewright, since pyfim does not tell where
-they are.
+Systems: treewright; linear models with L1 and L2 penalties; an L1 model on frequent itemsets up to the same
+order (pyfim); Vowpal Wabbit, which adds products of features during training (--stage_poly) or uses all of
+them (--cubic); and LightGBM. treewright finds the rows that contain each itemset, since pyfim does not return
+them.
 """
 
 import argparse
@@ -486,7 +486,7 @@ def measure_sifting(problem, threshold, order, memory, lines):
 
 
 def counting(options):
-    """Print nanoseconds for each candidate, counted or sifted."""
+    """Measure the time per candidate of counting and of Bloom filters."""
     problem = make_problem(options, options.samples)
     records = []
     for order in (2, 3):
@@ -586,7 +586,7 @@ def measure_memory(problem, degree, threshold, limit):
 
 
 def memory(options):
-    """Mine with and without a limit to memory."""
+    """Mine with and without a memory limit."""
     problem = make_problem(options, options.samples)
     records = []
     for limit in (None, options.limit * MEGABYTE):
@@ -609,28 +609,36 @@ def memory(options):
 def parse_arguments():
     """Return the options."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--json", help="file for the figures")
+    parser.add_argument("--json", help="file for the results as JSON")
     modes = parser.add_subparsers(dest="mode", required=True)
     parsers = {each.__name__: modes.add_parser(each.__name__, help=each.__doc__) for each in MODES}
     for name, samples in (("planted", 20000), ("questions", None), ("counting", 20000), ("memory", 5000)):
         parsers[name].add_argument("--samples", type=int, default=samples)
         # Without a default, which would hide one that stands before the mode.
-        parsers[name].add_argument("--json", default=argparse.SUPPRESS, help="file for the figures")
+        parsers[name].add_argument("--json", default=argparse.SUPPRESS, help="file for the results as JSON")
         if name != "questions":
             parsers[name].add_argument("--seed", dest="random_state", type=int, default=0)
             shape = ("FEATURES", "ACTIVE")
             parsers[name].add_argument("--shape", type=int, nargs=2, default=(2000, 30), metavar=shape)
             orders = (3,) * 8 + (4,) * 4
-            parsers[name].add_argument("--orders", type=int, nargs="+", default=orders, help="planted")
+            parsers[name].add_argument(
+                "--orders", type=int, nargs="+", default=orders, help="orders of planted conjunctions"
+            )
     for name in ("planted", "questions"):
-        parsers[name].add_argument("--systems", nargs="+", help="words in the names of those to run")
-        parsers[name].add_argument("--support", type=float, help="of itemsets, a share of the samples")
+        parsers[name].add_argument(
+            "--systems", nargs="+", help="run systems whose names contain one of these words"
+        )
+        parsers[name].add_argument(
+            "--support", type=float, help="minimum support of itemsets, as a fraction of the samples"
+        )
     parsers["planted"].add_argument("--threshold", type=float, default=50.0)
-    parsers["questions"].add_argument("--data", required=True, help="folder of train.txt and test.txt")
-    parsers["questions"].add_argument("--folds", type=int, default=5, help="0 for none")
+    parsers["questions"].add_argument("--data", required=True, help="folder with train.txt and test.txt")
+    parsers["questions"].add_argument(
+        "--folds", type=int, default=5, help="number of folds (0: no cross-validation)"
+    )
     parsers["counting"].add_argument("--plot", help="file for a plot of false positives")
-    parsers["counting"].add_argument("--filters", type=int, nargs="*", default=(64, 1024), help="megabytes")
-    parsers["memory"].add_argument("--limit", type=int, default=512, help="megabytes")
+    parsers["counting"].add_argument("--filters", type=int, nargs="*", default=(64, 1024), help="sizes in MB")
+    parsers["memory"].add_argument("--limit", type=int, default=512, help="memory limit in MB")
     parsers["memory"].add_argument("--threshold", type=float, default=2.0)
     parsers["memory"].add_argument("--degree", type=int, default=3)
     return parser.parse_args()

@@ -2,10 +2,10 @@
 
     python benchmarks/network_reranking.py FOLDER TREEBANK [...] [--folds 5] [--part dev]
 
-FOLDER has networks of `choosing.py networks`, for the whole treebank and for its folds. The sentences of each
-fold are parsed with the network that has not seen the documents of the fold. Both rerankers learn from these
-lists; how much each counts beside the parser is found on the dev set, and the part of the treebank is
-reranked with that. Gains are tested by approximate randomisation.
+FOLDER has the networks trained by `choosing.py networks` on the whole treebank and for its folds. The
+sentences of each fold are parsed with the network that was not trained on the documents of the fold. Both
+rerankers are trained on these lists. Their weights relative to the parser's score are tuned on the dev set;
+then the chosen part of the treebank is reranked. Gains are tested by approximate randomisation.
 """
 
 import argparse

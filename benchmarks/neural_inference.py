@@ -1,10 +1,10 @@
-"""Sentences a second that a network reads on one core: with NumPy, PyTorch and ONNX Runtime.
+"""Sentences per second of a network on one core with NumPy, PyTorch and ONNX Runtime.
 
 python benchmarks/neural_inference.py train.conllu test.conllu [rounds]
 
-The network has random weights, made by PyTorch, and the vocabularies of the first file. All are run in turn,
-with one thread, and the CPU time of the best of several rounds counts. ONNX Runtime takes part where `onnx`
-and `onnxruntime` are installed.
+The network has random weights from PyTorch and the vocabularies of the first file. The libraries run in turn,
+with one thread; the CPU time is the best of several rounds. ONNX Runtime is measured if `onnx` and
+`onnxruntime` are installed.
 """
 
 import importlib.util

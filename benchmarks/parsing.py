@@ -2,9 +2,10 @@
 
     python benchmarks/parsing.py train.conllu dev.conllu test.conllu [name ...]
 
-Names are 1, 2 and 3 for parsers of these orders with gold tags, spanning for one of order 1 that finds any
-tree, jackknife for one of order 3 whose labels are learnt on folds, predicted for one of order 3 with tags of
-its own; without names, the orders. Several test files are joined with +, and scored as one.
+The names are `1`, `2` and `3` for parsers of these orders with gold tags (the default); `spanning` for a
+parser of order 1 that allows crossing arcs; `jackknife` for a parser of order 3 whose labels are trained on
+jackknifed trees; and `predicted` for a parser of order 3 with its own tagger. Several test files, joined with
+`+`, are scored as one.
 """
 
 import os

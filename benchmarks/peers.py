@@ -1,13 +1,13 @@
-"""Accuracy, speed, memory and size of treewright beside UDPipe 1 and spaCy, on the same files.
+"""Accuracy, speed, memory and size of treewright, UDPipe 1 and spaCy on the same files.
 
     pip install ufal.udpipe spacy
     python benchmarks/peers.py FOLDER train.conllu dev.conllu test.conllu [name ...]
 
-Models are kept in FOLDER, with the seconds that training took, and not trained again; names are udpipe, spacy
-and treewright-ORDER, by default all of them. Each parser gets the tokens of the test file and, but for
-spaCy, which takes none, its gold tags; each reads the file and gives trees, one thread, in a process of its
-own. UDPipe is trained with the options of its UD models, but with half their iterations and a static oracle
-(a dynamic one takes hours), and without embeddings from other text; spaCy with its default architecture.
+Models are stored in FOLDER with their training times, and not trained again. The names are `udpipe`, `spacy`
+and `treewright-ORDER` (default: all). Each parser gets the tokens of the test file and its gold tags, except
+spaCy, which does not use given tags. Each parses the file in a separate process with one thread. UDPipe is
+trained with the options of its UD models, but with half as many iterations, a static oracle (a dynamic one
+takes hours), and no embeddings from other text. spaCy is trained with its default architecture.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Gold arcs that pruning keeps on the dev set of treebanks, and heads that it leaves a word.
+"""Fraction of gold arcs kept by pruning on the dev sets of treebanks, and number of heads left per word.
 
     python benchmarks/pruning.py PREFIX [PREFIX ...] [--sentences N]
 
-A prefix is what the files of a treebank have in common before -train.conllu and -dev.conllu. The limits of
-the stages are varied without training again.
+PREFIX is the path of a treebank's files before -train.conllu and -dev.conllu. The limits of the stages are
+varied without training again.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main():
     """Print a line for each treebank and choice of limits."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("prefixes", nargs="+")
-    parser.add_argument("--sentences", type=int, default=None, help="the first so many of the training set")
+    parser.add_argument("--sentences", type=int, default=None, help="use only the first N training sentences")
     options = parser.parse_args()
     for prefix in options.prefixes:
         train, dev = read(f"{prefix}-train.conllu", options.sentences), read(f"{prefix}-dev.conllu")

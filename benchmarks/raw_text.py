@@ -1,12 +1,12 @@
-"""From raw text to trees: treewright beside UDPipe 1, trained on the same files with default settings.
+"""From raw text to trees: treewright and UDPipe 1, trained on the same files with default settings.
 
     pip install ufal.udpipe
     python benchmarks/raw_text.py FOLDER TREEBANK [TREEBANK ...] [--part dev] [--peers udpipe]
 
-A TREEBANK is the beginning of file names, as DATA/ud/hu_szeged-ud, before -train.conllu, -dev.conllu and
--test.conllu. Models are kept in FOLDER and not trained again. The text of the part (test by default) is made
-as the shared tasks do: sentences are joined by a space, unless SpaceAfter=No ends one, and lines wrapped at
-80 columns. Scores are F1, in percent, as in the CoNLL 2018 shared task.
+A TREEBANK is a path prefix such as DATA/ud/hu_szeged-ud, before -train.conllu, -dev.conllu and -test.conllu.
+Models are stored in FOLDER and not trained again. The text of the part (test by default) is made as in the
+shared tasks: sentences are joined by a space, unless the last word has SpaceAfter=No, and lines are wrapped
+at 80 columns. Scores are F1 in percent, as in the CoNLL 2018 shared task.
 """
 
 import argparse
@@ -105,7 +105,9 @@ def main():
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("treebanks", nargs="+")
     arguments.add_argument("--part", default="test")
-    arguments.add_argument("--documents", action="store_true", help="as in EWT, sent_id names them")
+    arguments.add_argument(
+        "--documents", action="store_true", help="begin a paragraph with each document, which sent_id names"
+    )
     arguments.add_argument("--peers", default="treewright,udpipe")
     chosen = arguments.parse_args()
     chosen.folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Time and memory of reading CoNLL-U, beside the `conllu` package, in one run.
+"""Time and memory of reading CoNLL-U, compared with the `conllu` package in the same run.
 
 python benchmarks/reading.py en_ewt-ud-train.conllu
 """

@@ -1,24 +1,25 @@
-"""Test accuracy and CPU time of ConjunctionClassifier with default settings, beside other classifiers.
+"""Test accuracy and CPU time of ConjunctionClassifier with default settings, compared with other classifiers.
 
     pip install lightgbm xgboost interpret-core nltk pandas
     python benchmarks/real_data.py [--data FOLDER] [--only WORD ...] [--systems WORD ...] [--tune]
         [--limit SECONDS] [--out FILE]
 
-FOLDER holds treebanks and questions as $TREEWRIGHT_DATA does, which is the default. Data that are not on this
-computer are skipped with a line that says so. Prints a table for Markdown and writes it, with all figures as
-JSON in a comment, to FILE. `--only` and `--systems` take those whose names contain one of the words.
-`--tune` leaves the test rows out: a part of the training rows is split again. Use it to compare settings.
+FOLDER has treebanks and questions (default: $TREEWRIGHT_DATA). Data sets that are not on this computer are
+skipped, with a message. Prints a Markdown table and writes it to FILE, with all results as JSON in a comment.
+`--only` and `--systems` choose the data sets and systems whose names contain one of the words. `--tune` does
+not use the test rows, and splits the training rows again instead; use it to compare settings.
 
-Every system has its default settings, one thread and a process of its own. Seconds are CPU seconds of
-fitting after a call with few rows, which compiles and imports. Data of fewer than 2,000 rows are scored in
-five folds; their seconds are those of all folds. A regression is scored by R squared. `accuracy` is met where
-the score is at least that of the best peer less 0.005; `time` is our CPU time divided by the larger of five
-times that of LightGBM and ten times that of the linear model with an L2 norm, so that 1 or less is met.
+Every system has its default settings, one thread and a separate process. Times are CPU seconds of `fit`,
+without compilation and imports. Data sets with fewer than 2,000 rows are scored by five-fold
+cross-validation; their times are the sum over all folds. Regressions are scored by R squared. The target for
+`accuracy` is the score of the best other system minus 0.005. `time` is our CPU time divided by the larger of
+five times the CPU time of LightGBM and ten times that of the linear model with an L2 penalty; its target is
+at most 1.
 
-Linear models get standardised numbers, and categories as indicators; boosted trees and EBM get tables as they
-are; the others get the columns of `TableBinarizer`. Itemsets have up to three columns and occur in at least
-1% of the rows and in 10 of them; the 20,000 most frequent are used. EBM takes no sparse matrix: it runs on at
-most 500 columns.
+Linear models get standardised numbers and one-hot encoded categories; boosted trees and EBM get the original
+tables; the others get the columns of `TableBinarizer`. Itemsets have up to three columns and occur in at
+least 1% of the rows and at least 10 rows; the 20,000 most frequent ones are used. EBM does not accept sparse
+matrices, so it is limited to 500 columns.
 """
 
 import argparse
@@ -338,10 +339,12 @@ def main():
     """Measure each system on each data set and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", default=os.environ.get("TREEWRIGHT_DATA"), help="folder of treebanks")
-    parser.add_argument("--only", nargs="+", help="words in the names of data sets")
-    parser.add_argument("--systems", nargs="+", help="words in the names of systems")
-    parser.add_argument("--tune", action="store_true", help="do not touch the test rows")
-    parser.add_argument("--limit", type=float, default=600.0, help="wall seconds of a system on a data set")
+    parser.add_argument("--only", nargs="+", help="use data sets whose names contain one of these words")
+    parser.add_argument("--systems", nargs="+", help="run systems whose names contain one of these words")
+    parser.add_argument("--tune", action="store_true", help="do not use the test rows")
+    parser.add_argument(
+        "--limit", type=float, default=600.0, help="time limit in seconds per system and data set"
+    )
     parser.add_argument("--out", help="file for the table")
     options = parser.parse_args()
     systems = chosen(SYSTEMS, options.systems)

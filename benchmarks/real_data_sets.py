@@ -1,7 +1,7 @@
-"""Data sets of `real_data.py`: public ones that are on the user's disk, and made ones.
+"""Data sets of `real_data.py`: public data on the user's disk, and synthetic data.
 
-Each function takes the folder of treebanks and returns a `Data`, or raises `Missing` with what is not there.
-Nothing is downloaded. Corpora of NLTK are looked for in the folders that NLTK searches, those of scikit-learn
+Each function takes the folder of treebanks and returns a `Data`; it raises `Missing` if files are missing.
+Nothing is downloaded. NLTK corpora are searched for in the data folders of NLTK, and scikit-learn data sets
 in its data folder.
 """
 

@@ -1,11 +1,11 @@
-"""How much damage treewright has come through: inputs, models, requests, kills and lost workers.
+"""Robustness tests of treewright: damaged inputs, models and requests, killed processes and lost workers.
 
     python benchmarks/reliability.py readers --count 300000
     python benchmarks/reliability.py models --count 10000
     python benchmarks/reliability.py table
 
-Each campaign adds a line of counts to a file (`--out`); `table` makes a table of all its lines. Every case
-has a number and can be made again: `--seed 0 --first 1234 --count 1`. Campaigns need Linux.
+Each campaign appends a line of counts to a file (`--out`); `table` prints all lines as a table. Every case
+has a number and can be repeated: `--seed 0 --first 1234 --count 1`. Campaigns need Linux.
 """
 
 import argparse
@@ -248,17 +248,21 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("campaign", choices=[*CAMPAIGNS, "all", "table"])
-    parser.add_argument("--count", type=int, help="cases; a number for each campaign otherwise")
+    parser.add_argument("--count", type=int, help="number of cases (default: depends on the campaign)")
     parser.add_argument(
-        "--seconds", type=float, default=float("inf"), help="begin nothing more after so long"
+        "--seconds", type=float, default=float("inf"), help="time limit after which no case is started"
     )
     parser.add_argument("--seed", dest="random_state", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--only", nargs="*", help="commands that are killed, or jobs whose workers are")
     parser.add_argument(
-        "--row", action="store_true", help="kill one run of a command until all kills are done"
+        "--only", nargs="*", help="commands or jobs to run, in campaigns that kill processes or workers"
     )
-    parser.add_argument("--clients", type=int, default=32, help="that ask at once, under load")
+    parser.add_argument(
+        "--row",
+        action="store_true",
+        help="kill and resume the same run of a command until all kills are done",
+    )
+    parser.add_argument("--clients", type=int, default=32, help="number of simultaneous clients under load")
     parser.add_argument("--models", type=Path, default=Path(tempfile.gettempdir(), "treewright-small-models"))
     parser.add_argument("--out", type=Path, default=Path("reliability.jsonl"))
     options = parser.parse_args()

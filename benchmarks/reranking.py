@@ -1,8 +1,9 @@
-"""Time, memory and score of the reranker in the space of sub feature trees, step by step.
+"""Time, memory and score of each step of training a reranker on subtree features.
 
     python benchmarks/reranking.py train.conllu dev.conllu test.conllu [--parser MODEL] [--threshold 3] ...
 
-Parsers of the folds are trained first, unless their lists are kept in --cache; then each step is timed alone.
+First, the parsers of the folds are trained, unless their lists are stored in --cache. Then each step is timed
+separately.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def parse_arguments():
     parser.add_argument("train")
     parser.add_argument("dev")
     parser.add_argument("test")
-    parser.add_argument("--parser", help="a trained parser; it is trained otherwise")
+    parser.add_argument("--parser", help="trained parser (default: one is trained)")
     parser.add_argument("--cache", default=None, help="folder of candidate lists")
     parser.add_argument("--threshold", type=float, default=3.0)
     parser.add_argument("--degree", type=int, default=3)

@@ -1,14 +1,14 @@
-"""A positive control for rerankers: the share that they learn of what is provably in the sentences.
+"""A positive control for rerankers: their gain compared with a gain that the same sentences make possible.
 
     python benchmarks/reranking_control.py TREEBANK --cache FOLDER [--sentences 3000,6000,12544] [--order 1]
         [--bound 3] [--ways forest,subtree,template] [--part dev]
 
-TREEBANK is the beginning of file names, as DATA/ewt/en_ewt-ud. A weak parser, of order 1 or 2, makes lists of
-the ten best trees. A stronger parser of order 3, trained on the same sentences, ranks the same lists by its
-probabilities of arcs: what it gains over the weak one is the bound, as it has nothing else to learn from.
-Rerankers learn from lists of the weak parser by document folds, mined features of parts (`forest`) from its
-forests. Their gain is compared with the bound. They are always trusted here. Whole documents are taken until
-there are enough sentences.
+TREEBANK is a path prefix such as DATA/ewt/en_ewt-ud. A weak parser of order 1 or 2 makes 10-best lists. A
+stronger parser of order 3, trained on the same sentences, ranks the same lists by its arc probabilities. Its
+gain over the weak parser is the bound, since it has no other training data. Rerankers are trained on
+candidate lists of the weak parser, jackknifed by documents; mined features of parts (`forest`) are trained on
+its forests. Their gain is compared with the bound. They are used even if their gain on dev is not
+significant. Whole documents are used until there are enough sentences.
 """
 
 import argparse

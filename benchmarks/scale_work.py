@@ -1,4 +1,4 @@
-"""What scale.py measures: each function prepares, and returns the work itself, which returns a note on it."""
+"""Tasks of scale.py: each function prepares its data and returns the task, which returns a note."""
 
 import os
 import sys

@@ -1,8 +1,8 @@
-"""The smallest models of every kind, and what each is used for, so that damaged ones can be tried.
+"""Small models of every kind, with functions that use them, for tests with damaged models.
 
     python benchmarks/small_models.py FOLDER
 
-trains what the folder does not have yet.
+Trains the models that are not in the folder yet.
 """
 
 import sys

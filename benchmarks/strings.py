@@ -2,12 +2,12 @@
 
     python benchmarks/strings.py --data FOLDER [--folds 5] [--seed 0] [--test]
 
-The folder has train.txt and test.txt, of lines such as "NUM:date When did it open ?"; the coarse class is
-learnt. One setting after the other is chosen on the training questions: each table has the accuracy of all
-values of one setting, with the best ones of those before. Tags are those of the English pipeline in the
-package, which has not seen the questions. With --test the chosen classifier is trained on all training
-questions and scored on the test questions, beside linear support vector machines of words and of contiguous
-n-grams (scikit-learn), whose C is chosen on the same folds.
+FOLDER has train.txt and test.txt, with lines such as "NUM:date When did it open ?"; the coarse class is
+predicted. Settings are chosen one after the other on the training questions: each table has the accuracy of
+all values of one setting, with the best values of the previous settings. Tags are predicted by the English
+pipeline in the package, which was not trained on the questions. With --test, the chosen classifier is trained
+on all training questions and scored on the test questions. It is compared with linear SVMs on words and on
+contiguous n-grams (scikit-learn), whose C is chosen on the same folds.
 """
 
 import argparse

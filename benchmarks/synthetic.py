@@ -1,4 +1,4 @@
-"""Time of making treebanks.
+"""Time of generating treebanks.
 
 python benchmarks/synthetic.py 100000
 """

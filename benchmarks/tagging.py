@@ -1,4 +1,4 @@
-"""Accuracy, speed, memory and size of the tagger, and how long it takes to train.
+"""Accuracy, speed, memory, size and training time of the tagger.
 
 python benchmarks/tagging.py train.conllu dev.conllu test.conllu
 """

@@ -1,13 +1,14 @@
-"""Tag bigrams with context, mined from the errors of the tagger, as further feature templates of it.
+"""Feature templates mined from the errors of the tagger, added to its own templates.
 
     python benchmarks/tagging_mining.py --train TRAIN --dev DEV [--folds 5] [--threshold 5] [--jobs 1]
 
-The training sentences are tagged by jackknifing. A word whose UPOS is wrong is a violating sample: its atoms
-(the word, its neighbours, their endings, shapes and classes, and the two predicted tags before it) are
-present, #f+ counts for its gold tag and #f- for the predicted one. Conjunctions of up to three atoms whose
-gradient exceeds the threshold are mined (Algorithm 1, one round from the trained tagger). They are grouped by
-their atoms; the groups with the largest sum of gradients that are not templates yet become templates of a new
-tagger, which is trained as usual. Prints the accuracy on the dev sentences for several numbers of templates.
+The training sentences are tagged by jackknifing. Each word with a wrong UPOS is a violating sample. Its atoms
+are the word, its neighbours, their endings, shapes and classes, and the two predicted tags before it; #f+
+counts them for the gold tag and #f- for the predicted tag. Conjunctions of up to three atoms whose gradient
+exceeds the threshold are mined (Algorithm 1, one round from the trained tagger) and grouped by the kinds of
+their atoms. The groups with the largest sums of gradients that are not templates yet become templates of a
+new tagger, which is trained as usual. Prints the accuracy on the dev sentences for several numbers of
+templates.
 """
 
 import argparse

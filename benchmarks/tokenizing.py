@@ -1,11 +1,11 @@
-"""Accuracy, speed and size of the tokenizer, and what it does with any text.
+"""Accuracy, speed and size of the tokenizer, and its behaviour on random strings.
 
 python benchmarks/tokenizing.py train.conllu test.conllu [more.conllu ...]
 python benchmarks/tokenizing.py --fuzz 1000000 train.conllu
 
-The raw text of a treebank is made as for the CoNLL 2018 shared task: sentences one after another, lines of up
-to 80 columns, a blank line between paragraphs. F1 is that of the shared task: tokens and sentences are right
-if they have the same characters; words are aligned by their forms where there is a multiword token.
+The raw text of a treebank is made as in the CoNLL 2018 shared task: consecutive sentences, lines of up to 80
+columns, and a blank line between paragraphs. F1 is computed as in the shared task: tokens and sentences are
+correct if they have the same characters; words of multiword tokens are aligned by their forms.
 """
 
 import argparse

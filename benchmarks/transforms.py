@@ -1,4 +1,4 @@
-"""How exactly head rules and pseudo-projective lifting do their work on real treebanks.
+"""Accuracy of head rules and of pseudo-projective lifting on real treebanks.
 
 python benchmarks/transforms.py $TREEWRIGHT_DATA
 """

@@ -1,11 +1,11 @@
-"""Microseconds of tree kernels: whole matrices, isolated pairs, plain loops; large trees; a classifier.
+"""Time of tree kernels: Gram matrices, single pairs, plain loops, large trees and a classifier.
 
 python benchmarks/tree_kernels.py [BRACKETS FILE] [--only matrices,threads,large,classifier]
 
-Times are CPU times of one thread, the best of five, for each distinct pair of trees, n (n + 1) / 2 of them,
-and beside it for each cell, n * n. Packing is of trees that have been read. Ratios are to a compiled loop
-over pairs of trees: over sorted productions for SST, over all pairs of nodes for PT. Without a file, trees
-are made.
+Times are CPU times of one thread, the best of five, per distinct pair of trees (of n (n + 1) / 2) and per
+cell of the matrix (of n * n). The time of packing does not include reading the trees. Ratios are relative to
+a compiled loop over pairs of trees, which uses sorted productions for SST and all pairs of nodes for PT.
+Without a file, trees are generated.
 """
 
 import argparse
@@ -218,7 +218,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", nargs="?", help="a file of trees in brackets")
     parser.add_argument("--only", default=",".join(PARTS), help="parts to run")
-    parser.add_argument("--large", help="one large tree and kernel, as star,PT")
+    parser.add_argument("--large", help="shape of a large tree and kernel, such as star,PT")
     given = parser.parse_args()
     if given.large:
         measure_large(*given.large.split(","))

@@ -1,6 +1,6 @@
-"""Time, memory and accuracy of `TreeKernelClassifier` on very many trees.
+"""Time, memory and accuracy of `TreeKernelClassifier` on a large number of trees.
 
-The trees are the noun phrases of a file of Penn brackets, the classes the labels of what they are under.
+The trees are the noun phrases of a file of Penn brackets; their classes are the labels of their parents.
 
     python benchmarks/tree_machines.py TRAIN.mrg TEST.mrg [N_TREES [CACHE_GIB]]
 """

@@ -1,10 +1,10 @@
-"""How far one walks through the package to follow a piece of work: functions, files and changes of room.
+"""Number of functions, files and subpackages that each task calls in the package.
 
     python benchmarks/walks.py
 
-A walk is what Python calls in treewright when the work is done a second time, so that importing and compiling
-are not part of it. Functions are counted once each, comprehensions and lambdas not at all. A room is a folder
-or a module at the top of the package; a change of room is a pair of rooms of which one calls the other.
+The calls of treewright functions are recorded when a task runs for the second time, so that importing and
+compiling are not included. Each function counts once; comprehensions and lambdas are not counted. A room is a
+top-level subpackage or module; a change of room is a pair of rooms of which one calls the other.
 """
 
 import inspect

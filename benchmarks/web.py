@@ -2,10 +2,10 @@
 
     python benchmarks/web.py [model.tw] [--requests N] [--clients N] [--jobs N] [--queue N]
 
-The service runs as a program of its own on this machine, and so do its clients, which keep their connections
-and ask again as soon as they are answered. Without a model, a small parser is trained on a made treebank. At
-full load there are as many clients as the service has threads and places in its line, or --clients; then
-three times as many, of which some must be told to come back later, and nothing else may fail.
+The service and its clients run as separate programs on this machine. Clients keep their connections open and
+send the next request as soon as they receive a response. Without a model, a small parser is trained on a
+generated treebank. At full load there are as many clients as the service has threads and places in its queue
+(or --clients); then three times as many, some of which must be asked to retry later, without other failures.
 """
 
 import argparse

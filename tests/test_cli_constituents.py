@@ -218,7 +218,7 @@ def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path, monk
         patch.setattr("treewright.parsing.constituent.parser.report", stop_at_the_second_step)
         with pytest.raises(RuntimeError):
             run(*arguments)
-    expected = f"{checkpoint} exists, from a run that was interrupted; add --resume, or delete it"
+    expected = f"{checkpoint} exists from an interrupted run; add --resume, or delete the folder"
     assert fail(*arguments) == f"treewright: {expected}"
     run(*arguments, "--resume")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parser.tw"]
@@ -231,7 +231,10 @@ def test_a_checkpoint_of_other_options_is_one_line(fail, folder, tmp_path):
     trees = tw.read_brackets(folder / "train.mrg")
     tw.ConstituentParser(lowest_penalty=20).fit(trees, checkpoint=checkpoint)
     message = fail_after_progress(fail, *TRAIN, folder / "train.mrg", "--model", tmp_path / "m", "--resume")
-    found = f"{checkpoint} is a checkpoint of a run with other data or options; use those, or delete it"
+    found = (
+        f"{checkpoint} is a checkpoint of a run with other data or options; "
+        "use the data and options of that run, or delete it"
+    )
     assert message.endswith(f"{found} (see docs/howto/troubleshooting.md#checkpoints)")
 
 
@@ -285,7 +288,7 @@ def test_what_cannot_be_learnt_from_is_one_line(fail, folder, tmp_path):
 def test_a_treebank_is_not_written_over_by_a_model(fail, folder, name):
     paths = {"TRAIN": folder / "train.mrg", "--dev": folder / "test.mrg"}
     message = fail(*TRAIN, paths["TRAIN"], "--dev", paths["--dev"], "--model", paths[name])
-    assert message == f"treewright: --model is {paths[name]}, the file of {name}; expected another one"
+    assert message == f"treewright: --model is {paths[name]}, which is also {name}; expected another file"
 
 
 def test_broken_brackets_are_one_line_and_leave_no_output(fail, folder, tmp_path):
@@ -312,7 +315,7 @@ def test_a_parser_that_needs_tags_refuses_sentences_without(fail, folder, tmp_pa
     assert message == f"treewright: {text} is plain text, which has no tags, {needs}; expected tags, {remedy}"
     message = fail("parse", folder / "parser.tw", folder / "test.mrg", "--tags", "predicted")
     assert message == (
-        "treewright: the parser has no tagger of its own; expected one; train with --tags predicted"
+        "treewright: the parser has no tagger of its own; expected a parser trained with --tags predicted"
     )
 
 
@@ -329,8 +332,8 @@ def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder):
     model, source = folder / "parser.tw", folder / "test.mrg"
     message = fail("parse", model, source, "--confidence")
     assert message == (
-        "treewright: --confidence with a ConstituentParser, which finds constituents; "
-        "expected a model that finds dependencies"
+        "treewright: --confidence does not work with a ConstituentParser, which predicts constituents; "
+        "expected a model that predicts dependencies"
     )
     message = fail("parse", model, source, "--tags", "x")
     assert message == "treewright: --tags is 'x'; expected one of gold, predicted"
@@ -343,7 +346,7 @@ def test_trees_are_not_written_over_by_parses(fail, folder):
     source = folder / "test.mrg"
     before = source.read_bytes()
     message = fail("parse", folder / "parser.tw", source, "--output", source)
-    assert message == f"treewright: --output is {source}, the file of INPUT; expected another one"
+    assert message == f"treewright: --output is {source}, which is also INPUT; expected another file"
     assert source.read_bytes() == before
 
 

@@ -149,11 +149,11 @@ def test_trees_come_from_standard_input_too(tmp_path, monkeypatch, text):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("", [], f"trees has no trees; expected at least one, as {FORMATS}"),
+        ("", [], f"trees has no trees; expected at least one tree, as {FORMATS}"),
         (
             "# a comment\n\n",
             [],
-            "trees has no trees; expected at least one, as brackets, CoNLL-U, or lines of",
+            "trees has no trees; expected at least one tree, as brackets, CoNLL-U, or lines of",
         ),
         ("Mary sleeps.\nJohn eats.\n", [], f"trees:1: 'Mary sleeps.'; expected {FORMATS}"),
         (
@@ -162,9 +162,13 @@ def test_trees_come_from_standard_input_too(tmp_path, monkeypatch, text):
             r"trees:2: '-\t(A0*)'; expected brackets, CoNLL-U, or lines",
         ),
         ("1 3:1 17:1\n-1 2:1\n", [], f"trees:1: '1 3:1 17:1'; expected {FORMATS}"),
-        ("1 3:1 |BV| 17:1 |EV|\n", [], "trees has no trees; expected at least one, as brackets"),
+        ("1 3:1 |BV| 17:1 |EV|\n", [], "trees has no trees; expected at least one tree, as brackets"),
         ("(S (N a))\n", ["--logs", "--normalize"], "--logs and --normalize are both given; expected one"),
-        ("1 |BT| (N a) |BT| (N b) |ET|\n", ["--logs"], "--logs needs examples of one tree; expected no"),
+        (
+            "1 |BT| (N a) |BT| (N b) |ET|\n",
+            ["--logs"],
+            "examples have several trees, or feature vectors; expected one tree each for --logs",
+        ),
         ("(S (N a)\n", [], "trees:1: "),
         ("(S (N a))\n", ["--kernel", "x"], "--kernel is 'x'; expected one of st, sst, pt, spt"),
         ("(S (N a))\n", ["--decay", "2"], "--decay is '2'; expected a number from 1e-06 to 1"),
@@ -175,7 +179,7 @@ def test_trees_come_from_standard_input_too(tmp_path, monkeypatch, text):
         (
             "(S (N a))\n",
             ["--vector-weight", "1"],
-            "the examples have no vectors for the vector weight; expected them",
+            "the examples have no vectors to weight; expected vectors",
         ),
         ("1 |BT| (S (N a)\n", [], "trees:1: trees without |ET|; expected |ET| after the last tree"),
     ],
@@ -194,8 +198,8 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path, monkeypatch, fail, t
         ("cat 1 2\ndog 1\n", "vectors:2: 1 number after a word; expected 2 numbers after a word"),
         ("cat 1\ndog 1 2\n", "vectors:2: 2 numbers after a word; expected 1 number after a word"),
         ("cat\n", "vectors:1: 0 numbers after a word; expected numbers after a word"),
-        ("cat 1 x\n", "vectors:1: the vector of 'cat'; expected numbers alone"),
-        ("cat 0 0\n", "vectors:1: the vector of 'cat'; expected finite numbers, not all 0"),
+        ("cat 1 x\n", "vectors:1: an invalid vector for 'cat'; expected only numbers"),
+        ("cat 0 0\n", "vectors:1: an invalid vector for 'cat'; expected finite numbers, not all 0"),
         ("fox 1 0\n", "vectors has no vector for any word of the trees; expected at least one"),
     ],
 )
@@ -235,7 +239,7 @@ def test_no_file_that_is_read_is_written_over(tmp_path, fail, option, written):
     link.symlink_to(paths[option].name)
     arguments = ["--other", paths["--other"], "--vectors", paths["--vectors"], "--kernel", "spt"]
     arguments += [written, link] if written == "--out" else ["--out", tmp_path / "g.npy", written, link]
-    expected = f"treewright: {written} is {link}, the file of {option}; expected another one"
+    expected = f"treewright: {written} is {link}, which is also {option}; expected another file"
     assert fail("kernel", paths["DATA"], *arguments) == expected
     assert {path: path.read_bytes() for path in paths.values()} == before
     assert not (tmp_path / "g.npy").exists()
@@ -245,7 +249,7 @@ def test_no_file_that_is_read_is_written_over(tmp_path, fail, option, written):
 def test_a_pipe_is_refused_and_stays(data, tmp_path, fail):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert "pipe is not a regular file; expected one" in fail("kernel", data, "--out", pipe)
+    assert "pipe is not a regular file; expected a regular file" in fail("kernel", data, "--out", pipe)
     assert pipe.is_fifo()
 
 
@@ -253,7 +257,7 @@ def test_what_is_too_large_is_refused_with_the_options_that_help(tmp_path, fail)
     path, out = tmp_path / "trees", tmp_path / "gram.npy"
     path.write_text("(S " + "(N a) " * 2000 + ")\n")
     message = fail("kernel", path, "--out", out, "--decay", "1")
-    assert "too large for a number" in message
+    assert "overflows" in message
     assert "--normalize" in message
     assert "--logs" in message
     assert "normalize=True" not in message
@@ -267,7 +271,7 @@ def test_what_32_bits_cannot_hold_names_the_options_that_help(tmp_path, fail):
     path = tmp_path / "trees"
     path.write_text("(S " + "(N a) " * 200 + ")\n")
     message = fail("kernel", path, "--out", tmp_path / "gram.npy", "--decay", "1", "--float32")
-    assert message.endswith("too large for 32 bits; expected --normalize, or 64 bits")
+    assert message.endswith("expected a number that fits in 32 bits; use --normalize or 64 bits")
 
 
 def test_one_tree_is_counted_as_one(tmp_path):

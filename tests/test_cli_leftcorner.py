@@ -163,12 +163,12 @@ def test_an_interrupted_training_is_not_thrown_away(fail, trained, data, tmp_pat
         patch.setattr("treewright.parsing.leftcorner.parser.report", stop_at_the_second_epoch)
         with pytest.raises(RuntimeError):
             run(*arguments)
-    expected = f"{checkpoint} exists, from a run that was interrupted; add --resume, or delete it"
+    expected = f"{checkpoint} exists from an interrupted run; add --resume, or delete the folder"
     assert fail(*arguments) == f"treewright: {expected}"
     message = fail(*arguments, "--resume", "--seed", 1, "--quiet")
     assert message == (
         f"treewright: {checkpoint} is a checkpoint of a run with other data or options; "
-        "use those, or delete it"
+        "use the data and options of that run, or delete it"
     )
     run(*arguments, "--resume")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parser.tw"]
@@ -215,7 +215,7 @@ def test_files_that_cannot_be_used_are_one_line(fail, data, tmp_path):
     message = fail(*TRAIN, tmp_path / "none.mrg", "--model", model)
     assert message == f"treewright: {tmp_path / 'none.mrg'}: No such file or directory"
     message = fail(*TRAIN, train, "--model", train)
-    assert message == f"treewright: --model is {train}, the file of TRAIN; expected another one"
+    assert message == f"treewright: --model is {train}, which is also TRAIN; expected another file"
 
 
 def test_options_of_parse_that_have_no_meaning_are_one_line(fail, model, data, tmp_path):

@@ -97,7 +97,7 @@ def test_an_interrupted_run_is_refused_or_resumed(data, tmp_path, monkeypatch, f
         run(*arguments)
     monkeypatch.undo()
     checkpoint = f"{out}.checkpoint"
-    expected = f"treewright: {checkpoint} exists, from a run that was interrupted; add --resume, or delete it"
+    expected = f"treewright: {checkpoint} exists from an interrupted run; add --resume, or delete the folder"
     assert fail(*arguments) == expected
     resumed = run(*arguments, "--resume")
     assert out.read_bytes() == whole
@@ -119,7 +119,7 @@ def test_two_results_cannot_go_to_one_file(data, tmp_path, fail):
 def test_the_samples_are_not_written_over(data, tmp_path, fail, option):
     before = data.read_bytes()
     others = ["--out", tmp_path / "f.tsv"] if option == "--model" else []
-    expected = f"treewright: {option} is {data}, the file of DATA; expected another one"
+    expected = f"treewright: {option} is {data}, which is also DATA; expected another file"
     assert fail("mine", data, option, data, *others) == expected
     assert data.read_bytes() == before
 

@@ -417,8 +417,8 @@ def test_messages_name_options(fail, arguments, message, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--patience 2", "--patience 2 without a dev set; expected a dev set for early stopping"),
-        ("--decoder spanning", "--decoder spanning and --order 3; expected --order 1"),
+        ("--patience 2", "--patience 2 is given without a dev set; expected a dev set for early stopping"),
+        ("--decoder spanning", "--decoder spanning does not work with --order 3; expected --order 1"),
         (
             "--rerank --learner kernel --space template",
             "--learner kernel and --space template; expected --space subtree or polynomial",
@@ -440,7 +440,7 @@ def test_what_only_fit_can_check_names_options_too(fail, arguments, message, tmp
         ("kernel t.conllu --out g --traces", "--traces has no effect on CoNLL-U; expected brackets"),
         (
             "kernel t.mrg --other t.conllu --out g",
-            "DATA is brackets and --other CoNLL-U; expected trees of one kind",
+            "DATA is brackets and --other is CoNLL-U; expected the same kind of trees",
         ),
         (
             "convert t.conllu u.conllu --functions",
@@ -452,7 +452,7 @@ def test_what_only_fit_can_check_names_options_too(fail, arguments, message, tmp
         ),
         (
             "convert t.conllu u.conllu --rules collins",
-            "--rules has no effect from conllu to dependencies; expected brackets",
+            "--rules has no effect on a conversion from conllu to dependencies; expected a conversion",
         ),
         (
             "evaluate t.mrg best",
@@ -501,7 +501,7 @@ def test_every_limit_of_the_service_is_an_option():
 
 def test_python_calls_parameters_by_their_names():
     trees = tw.make_treebank(20, random_state=0).dependencies
-    with pytest.raises(InputError, match=r"^patience=2 without a dev set"):
+    with pytest.raises(InputError, match=r"^patience=2 is given without a dev set"):
         tw.DependencyParser(patience=2).fit(trees)
     with pytest.raises(InputError, match=r"^k is 1; expected an integer from 2 to "):
         tw.DependencyReranker(k=1).fit(trees)

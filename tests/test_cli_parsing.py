@@ -143,14 +143,14 @@ def test_known_heads_that_no_tree_has_are_one_line(fail, folder, tmp_path):
     source = partly_annotated(tmp_path / "in.conllu", "_ _ _ _ _", "3 4 _ _ _")
     line = fail("parse", folder / "parser.tw", source, "--fixed-heads")
     assert line.startswith(
-        f"treewright: {source}: sentence 2: no tree has the fixed arcs 3 → 1, 4 → 2, which"
+        f"treewright: {source}: sentence 2: no projective tree has the fixed arcs 3 → 1, 4 → 2, which"
     )
 
 
 def test_plain_text_has_no_heads_to_keep(fail, own_tags, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("A fox found a key.")
-    assert "--fixed-heads with --raw; expected" in fail("parse", own_tags, text, "--raw", "--fixed-heads")
+    assert "--fixed-heads does not work with --raw" in fail("parse", own_tags, text, "--raw", "--fixed-heads")
 
 
 def test_confidence_is_scored_and_plotted(folder, tmp_path):
@@ -233,12 +233,14 @@ def test_a_tagger_is_trained_and_tags_files(fail, folder, tmp_path):
     assert all(tag != "_" for tree in tagged for tag in tree.upos)
     message = fail("parse", model, folder / "test.conllu", "--kbest", "2")
     assert message == (
-        "treewright: --kbest with a Tagger, which finds tags; expected a model that finds k-best trees"
+        "treewright: --kbest does not work with a Tagger, which predicts tags; expected a model that "
+        "predicts k-best trees"
     )
     message = fail("parse", model, folder / "test.conllu", "--fixed-heads")
     assert (
-        "--fixed-heads with a Tagger, which finds tags; expected a model that finds dependencies" in message
-    )
+        "--fixed-heads does not work with a Tagger, which predicts tags; expected a model that predicts "
+        "dependencies"
+    ) in message
 
 
 def test_a_file_that_is_no_model_is_one_line(fail, folder):
@@ -277,7 +279,7 @@ def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path):
         tw.DependencyParser(order=1, epochs=2, runs=1).fit(
             tw.read_conllu(folder / "train.conllu"), checkpoint=checkpoint
         )
-    expected = f"{checkpoint} exists, from a run that was interrupted; add --resume, or delete it"
+    expected = f"{checkpoint} exists from an interrupted run; add --resume, or delete the folder"
     assert fail(*arguments) == f"treewright: {expected}"
     assert "epoch 1/2" not in run(*arguments, "--resume").stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parser.tw"]
@@ -302,7 +304,7 @@ def test_a_treebank_is_not_written_over_by_a_model(fail, folder, kind, name):
     paths = {"TRAIN": folder / "train.conllu", "--dev": folder / "test.conllu"}
     before = paths[name].read_bytes()
     message = fail("train", kind, paths["TRAIN"], "--dev", paths["--dev"], "--model", paths[name])
-    assert message == f"treewright: --model is {paths[name]}, the file of {name}; expected another one"
+    assert message == f"treewright: --model is {paths[name]}, which is also {name}; expected another file"
     assert paths[name].read_bytes() == before
 
 
@@ -310,9 +312,9 @@ def test_neither_a_model_nor_plain_text_is_written_over_by_parses(fail, folder, 
     model, text = folder / "parser.tw", tmp_path / "text"
     text.write_text("Mary sleeps.")
     message = fail("parse", model, folder / "test.conllu", "--output", model)
-    assert message == f"treewright: --output is {model}, the file of MODEL; expected another one"
+    assert message == f"treewright: --output is {model}, which is also MODEL; expected another file"
     message = fail("parse", model, text, "--raw", "--output", text)
-    assert message == f"treewright: --output is {text}, the file of INPUT; expected another one"
+    assert message == f"treewright: --output is {text}, which is also INPUT; expected another file"
     assert text.read_text() == "Mary sleeps."
     tw.load(model)
 

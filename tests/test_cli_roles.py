@@ -129,7 +129,7 @@ def test_what_cannot_be_learnt_from_is_one_line(fail, folder, tmp_path):
     assert message == f"treewright: {none}: No such file or directory"
     none.write_text("")
     message = fail(*TRAIN, trees, "--props", none, "--model", model)
-    expected = f"{trees} has more sentences than {none}, which has 0; expected equal numbers"
+    expected = f"{trees} has more sentences than {none} (0); expected equal numbers"
     assert message == f"treewright: {expected}"
     message = fail(*TRAIN, none, "--props", none, "--model", model)
     assert message == f"treewright: {none} looks like PropBank columns; expected trees in brackets"
@@ -139,7 +139,7 @@ def test_what_cannot_be_learnt_from_is_one_line(fail, folder, tmp_path):
     message = fail(*TRAIN, trees, "--props", trees, "--model", model)
     assert message == f"treewright: {trees} looks like trees in brackets; expected PropBank columns"
     message = fail(*TRAIN, "-", "--props", "-", "--model", model)
-    assert message == "treewright: standard input is given twice; expected a file for one of the two"
+    assert message == "treewright: trees and roles are both standard input; expected a file for one of them"
     message = fail(*TRAIN, props, "--props", props, "--model", model)
     assert message == f"treewright: {props} looks like PropBank columns; expected trees in brackets"
     assert not model.exists()
@@ -155,7 +155,7 @@ def test_data_are_not_written_over_by_a_model(fail, folder, name):
     }
     given = [text for option, path in paths.items() if option != "TRAIN" for text in (option, path)]
     message = fail(*TRAIN, paths["TRAIN"], *given, "--model", paths[name])
-    assert message == f"treewright: --model is {paths[name]}, the file of {name}; expected another one"
+    assert message == f"treewright: --model is {paths[name]}, which is also {name}; expected another file"
 
 
 def test_broken_trees_are_one_line_and_leave_no_output(fail, folder, tmp_path):
@@ -171,10 +171,7 @@ def test_predicates_of_other_sentences_are_one_line_and_leave_no_output(fail, fo
     short = tmp_path / "short.props"
     tw.write_props(tw.read_props(folder / "test.props")[:3], short)
     message = fail("parse", model, source, "--output", out, "--predicates-from", short)
-    assert (
-        message
-        == f"treewright: {source} has more sentences than {short}, which has 3; expected equal numbers"
-    )
+    assert message == f"treewright: {source} has more sentences than {short} (3); expected equal numbers"
     message = fail("parse", model, source, "--output", out, "--predicates-from", folder / "train.props")
     assert message.startswith(f"treewright: sentence 1 of {source} has ")
     assert not out.exists()
@@ -185,7 +182,7 @@ def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder, option
     model = folder / "roles.tw"
     message = fail("parse", model, folder / "test.mrg", *option)
     assert message.startswith(
-        f"treewright: {option[0]} with a RoleLabeler, which finds roles; expected a model"
+        f"treewright: {option[0]} does not work with a RoleLabeler, which predicts roles; expected a model"
     )
 
 
@@ -194,7 +191,10 @@ def test_predicates_are_for_roles_only(fail, folder, tmp_path):
     tw.Tagger(epochs=1).fit(tw.make_treebank(5, random_state=0).dependencies).save(tagger)
     props = folder / "test.props"
     message = fail("parse", tagger, folder / "test.conllu", "--predicates-from", props)
-    expected = "--predicates-from with a Tagger, which finds tags; expected a model that finds roles"
+    expected = (
+        "--predicates-from does not work with a Tagger, which predicts tags; "
+        "expected a model that predicts roles"
+    )
     assert message == f"treewright: {expected}"
 
 
@@ -212,7 +212,7 @@ def test_files_are_not_written_over_by_roles(fail, folder, name):
     before = paths[name].read_bytes()
     given = ["--predicates-from", paths["--predicates-from"], "--output", paths[name]]
     message = fail("parse", paths["MODEL"], paths["INPUT"], *given)
-    assert message == f"treewright: --output is {paths[name]}, the file of {name}; expected another one"
+    assert message == f"treewright: --output is {paths[name]}, which is also {name}; expected another file"
     assert paths[name].read_bytes() == before
 
 
@@ -231,7 +231,7 @@ def test_an_interrupted_training_goes_on(fail, folder, tmp_path, monkeypatch):
     message = fail(*arguments, "--model", tmp_path / "m")
     assert (
         message
-        == f"treewright: {checkpoint} exists, from a run that was interrupted; add --resume, or delete it"
+        == f"treewright: {checkpoint} exists from an interrupted run; add --resume, or delete the folder"
     )
     train(folder, tmp_path / "m", "--resume")
     train(folder, tmp_path / "whole")
@@ -285,7 +285,7 @@ def test_evaluate_refuses_options_that_roles_do_not_have(fail, folder):
     )
     message = fail("evaluate", gold, folder / "test.mrg")
     found = f"test.mrg looks like trees in brackets, {gold} like PropBank columns"
-    assert message.endswith(f"{found}; expected one format")
+    assert message.endswith(f"{found}; expected the same format")
 
 
 NO_PREDICATE = "1\tfoxes\tNNS\t-\t-\n\n"

@@ -98,15 +98,15 @@ def test_a_port_that_is_taken_is_one_line(fail, model):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         message = fail("serve", model, "--port", port)
-    assert (
-        message
-        == f"treewright: port {port} of 127.0.0.1 is in use; expected a free port; use --port 0 to choose one"
+    assert message == (
+        f"treewright: port {port} at 127.0.0.1 is in use; expected a free port; "
+        "use --port 0 for any free port"
     )
 
 
 def test_an_address_that_is_none_is_one_line(fail, model):
     message = fail("serve", model, "--host", "256.0.0.1", "--port", 0)
-    assert message.startswith("treewright: port 0 of 256.0.0.1 does not exist (")
+    assert message.startswith("treewright: port 0 at 256.0.0.1 does not exist (")
 
 
 def test_a_model_that_does_not_parse_is_one_line(fail, tmp_path):

@@ -111,7 +111,7 @@ def test_several_parsers_join(trained, data, tmp_path):
 def test_a_kernel_of_another_network_is_refused(fail, data, tmp_path):
     message = fail(*TRAIN, data / "train.mrg", "--model", tmp_path / "m", "--rerank", "efficient-top")
     assert message == (
-        "treewright: --rerank efficient-top with a SpanParser; "
+        "treewright: --rerank efficient-top does not work with a SpanParser; "
         "expected a LeftCornerParser, whose network defines the kernel"
     )
 
@@ -121,7 +121,9 @@ def test_the_model_is_none_of_the_other_parsers(fail, trained, data, tmp_path):
     copy.write_bytes(trained[0].read_bytes())
     given = (data / "train.mrg", "--model", trained[0], "--rerank", "none", "--parser", copy)
     message = fail(*TRAIN, *given, "--others", f"{copy},{trained[0]}")
-    assert message == f"treewright: --model is {trained[0]}, the file of --others (2); expected another one"
+    assert (
+        message == f"treewright: --model is {trained[0]}, which is also --others (2); expected another file"
+    )
 
 
 def test_help_and_what_is_missing_need_no_pytorch(fail, data, tmp_path, monkeypatch):

@@ -117,10 +117,14 @@ class TagReader(Annotator):
 @pytest.mark.parametrize(
     ("spell", "message"),
     [
-        (str, "tags='gold' with language, but plain text has no tags; expected tags='predicted'"),
+        (
+            str,
+            "tags='gold' does not work with language, because plain text has no tags; "
+            "expected tags='predicted'",
+        ),
         (
             {"language": "--raw", "tags": "--tags"}.get,
-            "--tags gold with --raw, but plain text has no tags; expected --tags predicted",
+            "--tags gold does not work with --raw, because plain text has no tags; expected --tags predicted",
         ),
     ],
 )
@@ -143,9 +147,11 @@ def test_a_loaded_reranker_of_candidates_has_its_weights_as_they_were_given(tmp_
 def test_unknown_parameters_are_refused_in_one_form():
     with pytest.raises(InputError) as caught:
         PartScorer().set_params(x=1)
-    assert str(caught.value) == "parameter 'x' of PartScorer; expected none, as it has no parameters"
+    assert str(caught.value) == "PartScorer has no parameter 'x'; expected no parameters"
     for model in (tw.Tagger(), tw.ConjunctionMiner(), tw.TreeKernelClassifier(), tw.SubsetTreeKernel()):
-        with pytest.raises(InputError, match=rf"^parameter 'x' of {type(model).__name__}; expected one of "):
+        with pytest.raises(
+            InputError, match=rf"^{type(model).__name__} has no parameter 'x'; expected one of "
+        ):
             model.set_params(x=1)
 
 
@@ -204,7 +210,7 @@ def test_every_truncation_of_a_model_is_refused(tmp_path):
 
 def test_a_file_of_another_program_is_refused(tmp_path):
     save_file({"a": np.zeros(1)}, tmp_path / "other", {"format": "pt"})
-    with pytest.raises(FormatError, match="a safetensors file of another program"):
+    with pytest.raises(FormatError, match="a safetensors file from another program"):
         load_state(tmp_path / "other")
 
 
@@ -342,3 +348,12 @@ def test_weights_of_other_types_are_refused_as_code_would_be_compiled_for_them()
     state.arrays["weights.book"] = state.arrays["weights.book"].astype(np.float64)
     with pytest.raises(InputError, match="expected weights of type float32"):
         field.take(state, "weights")
+
+
+def test_parameters_of_submodels_that_change_no_result_are_not_among_those_that_do():
+    alone, together = (
+        tw.DependencyParser(scorer=tw.NeuralScorer(units=8, n_jobs=n_jobs), combine="sum", n_jobs=n_jobs)
+        for n_jobs in (1, 2)
+    )
+    assert repr(alone.result_params()) == repr(together.result_params())
+    assert alone.result_params()["scorer"].units == 8

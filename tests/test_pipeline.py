@@ -132,7 +132,7 @@ def test_a_text_is_not_overwritten_by_its_trees(saved, text, tmp_path, fail):
     letter.write_text(text, encoding="utf-8")
     for options in ((), ("--draw",)):
         message = fail("parse", saved, letter, "--output", letter, *options)
-        assert message == f"treewright: --output is {letter}, the file of INPUT; expected another one"
+        assert message == f"treewright: --output is {letter}, which is also INPUT; expected another file"
     assert letter.read_text(encoding="utf-8") == text
 
 
@@ -160,7 +160,8 @@ def test_text_has_no_heads_to_keep(saved, tmp_path, fail):
     (tmp_path / "plain").write_text("The dog sleeps.", encoding="utf-8")
     message = fail("parse", saved, tmp_path / "plain", "--fixed-heads")
     assert message.startswith(
-        f"treewright: --fixed-heads with plain text, {tmp_path / 'plain'}; expected CoNLL-U"
+        f"treewright: {tmp_path / 'plain'} is plain text, which has no heads for --fixed-heads; "
+        "expected CoNLL-U"
     )
 
 
@@ -193,7 +194,7 @@ def test_train_pipeline_takes_a_folder(treebank, tmp_path):
 
 
 def test_a_folder_without_training_sentences_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"has no files \*train\*.conllu; expected one"):
+    with pytest.raises(InputError, match=r"has no files that match \*train\*.conllu; expected one"):
         find_treebank(str(tmp_path))
 
 
@@ -259,7 +260,9 @@ def test_threads_of_a_pipeline_are_those_of_its_reranker_and_parser(treebank, mo
 
 
 def test_parameters_of_what_is_not_there_are_refused():
-    expected = "parser is None; expected an estimator, so that parser__n_jobs can set its n_jobs"
+    expected = (
+        "parser is None; expected an estimator with the parameter n_jobs, so that parser__n_jobs can be set"
+    )
     with pytest.raises(InputError, match=expected):
         tw.Pipeline().set_params(parser__n_jobs=2)
 

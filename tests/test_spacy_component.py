@@ -287,7 +287,7 @@ def test_a_model_that_needs_tags_refuses_a_doc_without_them(parser, constituents
 
 
 def test_options_that_a_model_has_no_use_for_are_errors(tagger, constituents):
-    with pytest.raises(InputError, match="k is 2 and tags 'model' for a Tagger; expected k=1"):
+    with pytest.raises(InputError, match="k is 2 and tags is 'model' for a Tagger; expected k=1"):
         pipeline(tagger, k=2)
     with pytest.raises(
         InputError, match="confidences is True for a model without arcs; expected a dependency parser"
@@ -309,7 +309,7 @@ def test_an_extension_of_the_same_name_is_an_error():
     try:
         with pytest.raises(
             InputError,
-            match=r"Doc._.candidates is already an extension of another package; expected a free name",
+            match=r"Doc._.candidates is already used by another package; expected an unused name",
         ):
             pipeline()
     finally:

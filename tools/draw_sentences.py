@@ -2,11 +2,11 @@
 
     python tools/draw_sentences.py [N] [--seed SEED] [--from help errors docstrings docs] [--under PLACE]
 
-Help texts are those of commands, arguments and options, as ``--help`` shows them. Errors are messages that
-code raises, warns of or reports, with expressions in braces. Docstrings are those of the package, without
-examples and the names of parameters. Docs are the README, the pages and the text cells of the notebooks,
-without code, tables and formulas. The same number is drawn from each source. A line is the source, the place
-and the sentence. The same seed draws the same sentences.
+``help`` stands for the help texts of commands, arguments and options, as ``--help`` shows them. ``errors``
+are error messages, warnings and log messages in the code, with expressions in braces. ``docstrings`` are
+those of the package, without examples and the names of parameters. ``docs`` are the README, the pages and the
+text cells of the notebooks, without code, tables and formulas. The same number is drawn from each source.
+Each line has the source, the place and the sentence. The same seed draws the same sentences.
 """
 
 import argparse

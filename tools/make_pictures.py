@@ -1,10 +1,10 @@
-"""Make the pictures of the README and the site from the real program.
+"""Make the pictures of the README and the website by running the program.
 
     python tools/make_pictures.py [--only NAME]
 
 `parse.svg` is a sentence parsed by the English model, drawn by `treewright.draw`. The others are screenshots
-of the page that `treewright serve` shows, in light and dark colours, taken by headless Chromium (`chromium`
-and `chromedriver` on the path, Selenium of the extra `test`) and reduced to 256 colours.
+of the page of `treewright serve`, in light and dark mode, taken by headless Chromium and reduced to 256
+colours. This needs `chromium` and `chromedriver` on the path, and Selenium from the extra `test`.
 """
 
 import argparse

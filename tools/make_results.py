@@ -6,19 +6,19 @@
     python tools/make_results.py --run scale-reading -- python benchmarks/scale.py reading --folder scale
     python tools/make_results.py --adopt docs/results/scaling.md
 
-`--add` stores the JSON file that `treewright reproduce` has written, and its plot if a page shows it. `--run`
-runs a command and stores what it prints: the output itself, and each Markdown table in it. `--adopt` is for
-tables that were typed: it stores each table of a page that has no run yet, as a run whose provenance is not
-known; fill in what the page says of it. All of them then rewrite the pages.
+`--add` stores a JSON file written by `treewright reproduce`, and its plot if a page shows it. `--run` runs a
+command and stores its output and each Markdown table in it. `--adopt` is for tables that were written by
+hand: it stores each table of a page that has no run yet, as a run without provenance; add the provenance that
+the page states. All of these options then rewrite the pages.
 
-A page names a run in a comment, and everything up to the next end is generated:
+A page names a run in a comment, and everything up to the next end comment is generated:
 
     <!-- run: turian-table1 columns=title,f1 -->
     <!-- end -->
 
-The name of a run may be followed by `table=2` (the second table), `columns=` (keys of columns), `output`
-(what the command printed, instead of a table), `notes` (those of a table) or `about` (command, date, versions
-and settings). Several names, with commas between them, give one table with the rows of all. The text around
+The name of a run may be followed by `table=2` (the second table), `columns=` (keys of columns), `output` (the
+output of the command instead of a table), `notes` (the notes of a table) or `about` (command, date, versions
+and settings). Several names, separated by commas, give one table with the rows of all runs. The text around
 the comments is written by hand.
 """
 
@@ -55,11 +55,15 @@ def main(arguments=None, folder=FOLDER):
     """Store a run if there is one, and rewrite or check the pages; return the exit code."""
     parser = argparse.ArgumentParser(description="Write the tables of docs/results from stored runs.")
     parser.add_argument("--check", action="store_true", help="only report pages that differ")
-    parser.add_argument("--add", metavar="FILE", type=Path, help="store a JSON file of treewright reproduce")
-    parser.add_argument("--run", metavar="NAME", help="run the command after -- and store what it prints")
-    parser.add_argument("--adopt", metavar="PAGE", type=Path, help="store the tables of a page without a run")
-    parser.add_argument("--name", help="name of the run that --add stores (default: that of the file)")
-    parser.add_argument("command", nargs="*", help="command of --run, after --")
+    parser.add_argument(
+        "--add", metavar="FILE", type=Path, help="store a JSON file written by treewright reproduce"
+    )
+    parser.add_argument("--run", metavar="NAME", help="run the command after -- and store its output")
+    parser.add_argument(
+        "--adopt", metavar="PAGE", type=Path, help="store the tables of a page that have no run"
+    )
+    parser.add_argument("--name", help="name of the run that --add stores (default: the file name)")
+    parser.add_argument("command", nargs="*", help="command for --run, after --")
     options = parser.parse_args(arguments)
     if bool(options.run) != bool(options.command):
         parser.error("--run needs a command after --, and only --run has one")

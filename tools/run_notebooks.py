@@ -1,10 +1,10 @@
-"""Run the notebooks of docs/tutorials and store what they print.
+"""Run the notebooks of docs/tutorials and store their outputs.
 
     python tools/run_notebooks.py [NAME ...]
 
-Cells run in this process, from top to bottom, in an empty folder. An output is what a cell prints, and then
-the value of its last expression: as a picture or HTML where it has one, otherwise as text. Jupyter shows the
-same. `tests/test_documentation.py` compares the stored outputs with those of a new run.
+Cells run in this process, from top to bottom, in an empty folder. The output of a cell is its printed text,
+followed by the value of its last expression as a picture, HTML or text, as in Jupyter.
+`tests/test_documentation.py` compares the stored outputs with those of a new run.
 """
 
 import ast

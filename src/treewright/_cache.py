@@ -1,4 +1,4 @@
-"""The cache folder, for files that treewright can compute or download again."""
+"""The cache folder, which holds files that treewright can compute or download again."""
 
 import logging
 import os
@@ -17,8 +17,8 @@ def cache_folder(*parts: str) -> Path:
 
     The cache is ``$TREEWRIGHT_CACHE`` if that is set, or else the platform's default:
     ``$XDG_CACHE_HOME/treewright`` or ``~/.cache/treewright``, ``~/Library/Caches/treewright`` on macOS,
-    ``%LOCALAPPDATA%/treewright/Cache`` on Windows. If that is not writable, a private folder in
-    the system's temporary folder is used instead.
+    ``%LOCALAPPDATA%/treewright/Cache`` on Windows. If the cache is not writable, a private folder in the
+    system's temporary folder is used instead.
     """
     try:
         folder = _usual_place().joinpath(*parts)

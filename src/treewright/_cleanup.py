@@ -18,7 +18,7 @@ def cleanup_on_interrupt(action: Callable[[], object]) -> Iterator[None]:
 
 
 def clean_up() -> None:
-    """Run the actions of all open blocks; the program must exit right afterwards."""
+    """Run the actions of all open blocks; the program must exit immediately afterwards."""
     for action in list(_actions.values()):
         with suppress(OSError):
             action()

@@ -48,7 +48,7 @@ def named(parameter: str) -> str:
 
 
 def setting(parameter: str, *values: object) -> str:
-    """Write a parameter with one or several values, in the user's syntax.
+    """Write a parameter with one or several values, in Python or command-line syntax.
 
     Examples
     --------

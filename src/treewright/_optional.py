@@ -17,11 +17,11 @@ from treewright.errors import MissingDependencyError
 PACKAGE = "treewright"
 CONSTRAINTS = "constraints.txt"
 PLAIN = re.compile(r"[\w.:/\\~+-]+")
-"""Text that needs no quotes in any shell; PowerShell does not run a quoted program name."""
+"""Text that does not need quotes in any shell; PowerShell does not run a quoted program name."""
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import `module`, or raise an error with the command that installs the extra that includes it."""
+    """Import `module`; if it is missing, raise an error with the command that installs its extra."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,7 +1,7 @@
 """Types of parameters, with bounds.
 
-A constructor annotates each parameter once. `treewright._validate.check_params` checks values against these
-annotations, and the command line derives its options from them.
+Each parameter is annotated once, in the constructor. `treewright._validate.check_params` checks values
+against these annotations, and the command line derives its options from them.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Range:
 
 
 class Shown(Enum):
-    """What a parameter stands for, if the command line cannot derive that from its type."""
+    """Kind of value of a parameter in help texts, if the command line cannot derive it from the type."""
 
     MEMORY = "SIZE"
     FILE = "FILE"
@@ -38,7 +38,7 @@ Fraction: TypeAlias = Annotated[float, Range(0, 1)]
 Memory: TypeAlias = Annotated[int, Range(0), Shown.MEMORY]
 """A number of bytes; on the command line, a size such as 512M or 4G."""
 LimitedMemory: TypeAlias = Annotated[int, Range(64), Shown.MEMORY]
-"""A number of bytes greater than zero."""
+"""A number of bytes, at least 64."""
 FileName: TypeAlias = Annotated[str, Shown.FILE]
 FolderName: TypeAlias = Annotated[str, Shown.FOLDER]
 Folder: TypeAlias = Annotated[Path, Shown.FOLDER]

@@ -1,4 +1,4 @@
-"""Checks of parameters; errors give the value found and the value expected."""
+"""Checks of parameters; error messages contain the value found and the value expected."""
 
 import inspect
 import types
@@ -13,7 +13,7 @@ from treewright.errors import InputError, quote
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Conditions = Mapping[str, Collection[Any]]
-"""The values that all of some other parameters must have."""
+"""Allowed values of other parameters; all of these conditions must hold."""
 GIVEN = (object(),)
 """Stands for any value except None."""
 INFINITY = float("inf")
@@ -42,10 +42,10 @@ def _is_one_of(value: object, choices: Iterable[object]) -> bool:
 def check_params(model: object) -> None:
     """Check the parameters of an estimator by the annotations of its constructor.
 
-    It supports integers, floats, booleans and strings, `Literal`, `Range` in `Annotated`, unions of these
-    with None, and tuples of any length. The estimator itself checks parameters of other types. A parameter
-    that differs from its default but has no effect, according to the estimator's `EFFECTIVE_IF`, is also
-    rejected.
+    Supported annotations are integers, floats, booleans and strings, `Literal`, `Range` in `Annotated`,
+    unions of these with None, and tuples of any length. The estimator itself checks parameters of other
+    types. A parameter that differs from its default but has no effect, according to the estimator's
+    `EFFECTIVE_IF`, is also rejected.
     """
     kind: type[Any] = type(model)
     hints = constructor_hints(kind)  # type: ignore[arg-type]
@@ -59,12 +59,14 @@ def check_params(model: object) -> None:
 
 
 def check_param_names(estimator: Any, given: Iterable[str]) -> None:  # noqa: ANN401
-    """Check that an estimator has these parameters; ``name__inner`` is one of a nested estimator."""
+    """Check that an estimator has these parameters; ``name__inner`` is a parameter of a nested estimator."""
     names = [name for name in estimator.get_params() if "__" not in name]
     for name in (key.partition("__")[0] for key in given):
         if name not in names:
-            expected = f"one of {', '.join(names)}" if names else "none, as it has no parameters"
-            raise InputError(f"parameter {quote(name)} of {type(estimator).__name__}; expected {expected}")
+            expected = f"one of {', '.join(names)}" if names else "no parameters"
+            raise InputError(
+                f"{type(estimator).__name__} has no parameter {quote(name)}; expected {expected}"
+            )
 
 
 @cache
@@ -76,7 +78,7 @@ def constructor_hints(kind: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 class WithoutEffect(NamedTuple):
-    """A parameter without effect, the values of other parameters that cause this, and the expected ones."""
+    """A parameter without effect, the values of other parameters that cause this, and the expected values."""
 
     name: str
     found: dict[str, Any]
@@ -100,8 +102,8 @@ def without_effect(
     """Yield the given parameters of an estimator that have no effect, given the values of the others.
 
     `kind.EFFECTIVE_IF` declares when a parameter has an effect: the values that other parameters must have,
-    or several such conditions, one of which must hold. An object in place of a name is a component of the
-    user. A function declares its conditions with `effective_if`.
+    or several such conditions, one of which must hold. A value that is an object, not a name, is a component
+    provided by the user. A function declares its conditions with `effective_if`.
     """
     declared: Mapping[str, Conditions | Sequence[Conditions]] = getattr(kind, "EFFECTIVE_IF", {})
     for name in names:

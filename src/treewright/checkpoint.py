@@ -1,4 +1,4 @@
-"""Checkpoints, from which interrupted work resumes."""
+"""Checkpoints, from which interrupted work can be resumed."""
 
 import hashlib
 import os
@@ -44,7 +44,7 @@ class Checkpoint:
         Raises
         ------
         AbandonedError
-            If the work of this thread was cancelled: another thread may have started it again.
+            If the work of this thread was cancelled; another thread may have started the same step again.
         """
         check_wanted()
         values = {"identity": self.identity, "values": state.values}
@@ -66,7 +66,7 @@ class Checkpoint:
 
     @staticmethod
     def remove(folder: str | os.PathLike[str]) -> None:
-        """Delete the checkpoints in a folder and its subfolders, and the folders that are empty then.
+        """Delete the checkpoints in a folder and its subfolders, and the folders if they are then empty.
 
         Files that another run is writing are kept.
         """
@@ -91,7 +91,8 @@ class Checkpoint:
             raise InputError(f"{error}; delete {path} to repeat that step", help=HELP) from error
         if state.values["identity"] != self.identity:
             raise InputError(
-                f"{self.folder} is a checkpoint of a run with other data or options; use those, or delete it",
+                f"{self.folder} is a checkpoint of a run with other data or options; "
+                "use the data and options of that run, or delete it",
                 help=HELP,
             )
         return State(state.kind, state.values["values"], state.arrays, state.parts)
@@ -103,10 +104,10 @@ class Checkpoint:
 
     @contextmanager
     def growing(self, name: str, note: str, target: Path) -> Iterator[BinaryIO]:
-        """Open a file in the folder, to be appended to; at the end it replaces `target`.
+        """Open a file in the folder for appending; at the end, it replaces `target`.
 
-        The checkpoint is removed if it cannot be resumed: after an error in the input, which has to be
-        corrected, and before the progress of the file was first saved.
+        After an error, the checkpoint is removed if work cannot be resumed from it: if the input is wrong and
+        must be corrected, or if no progress of the file was saved yet.
         """
         unfinished = self.path(name)
         try:
@@ -136,7 +137,7 @@ class Checkpoint:
 
 
 def fingerprint(options: Sequence[object], *treebanks: Sequence[DepTree] | Sequence[ConstTree]) -> str:
-    """Return a fingerprint of the options and data of a training run, which differs after any change."""
+    """Return a fingerprint of the options and data of a training run, which changes with any of them."""
     digest = hashlib.sha256(repr(options).encode())
     for trees in treebanks:
         for tree in trees:

@@ -1,4 +1,4 @@
-"""The command line. Every expected error is one line on standard error and exit code 2."""
+"""The command line. Every expected error prints one line to standard error and exits with code 2."""
 
 import io
 import logging
@@ -47,7 +47,7 @@ COMMANDS = {
 
 
 class _Commands(LazyCommands):
-    """All commands. Passes interruptions on to `run`; Typer would exit without a message."""
+    """All commands. Interruptions are passed on to `run`; Typer would exit without a message."""
 
     entries = COMMANDS
 
@@ -61,7 +61,7 @@ class _Commands(LazyCommands):
 
 
 class _SayHandler(logging.Handler):
-    """Print log records like the lines of a command."""
+    """Prints log records in the same form as the output of a command."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say(self.format(record))

@@ -11,8 +11,8 @@ class TreewrightError(Exception):
     *args : object
         The message.
     help : str, optional
-        What to do, if it takes more than the message: a page of the documentation and a section of it. The
-        command line and tracebacks refer to it.
+        Page and section of the documentation that explain what to do, if the message alone is not enough. The
+        command line and tracebacks show it.
 
     See Also
     --------
@@ -45,7 +45,7 @@ class InputError(TreewrightError, ValueError):
     *args : object
         The message.
     help : str, optional
-        Page and section of the documentation that say what to do.
+        Page and section of the documentation that explain what to do.
 
     See Also
     --------
@@ -69,7 +69,7 @@ class MissingDependencyError(TreewrightError, ImportError):
     *args : object
         The message.
     help : str, optional
-        Page and section of the documentation that say what to do.
+        Page and section of the documentation that explain what to do.
 
     See Also
     --------
@@ -91,11 +91,11 @@ class FetchError(TreewrightError):
     *args : object
         The message.
     help : str, optional
-        Page and section of the documentation that say what to do.
+        Page and section of the documentation that explain what to do.
 
     See Also
     --------
-    fetch_treebank : Raises it.
+    fetch_treebank : Raises this error.
 
     Examples
     --------
@@ -114,11 +114,11 @@ class ClusterError(TreewrightError):
     *args : object
         The message.
     help : str, optional
-        Page and section of the documentation that say what to do.
+        Page and section of the documentation that explain what to do.
 
     See Also
     --------
-    gram : Raises it, like all functions that take a `client`.
+    gram : Raises this error, like all functions that take a `client`.
 
     Examples
     --------
@@ -149,15 +149,15 @@ class FormatError(TreewrightError):
     Parameters
     ----------
     path : str
-        The file as the caller named it; ``<stdin>`` or ``<string>`` if there is none.
+        Name of the file, as given by the caller; ``<stdin>`` or ``<string>`` if there is no file.
     line : int
         Number of the offending line, from 1.
     found : str
-        What was found there.
+        The value found in that line.
     expected : str
-        What was expected.
+        The value expected.
     help : str, optional
-        Page and section of the documentation that say what to do.
+        Page and section of the documentation that explain what to do.
 
     See Also
     --------

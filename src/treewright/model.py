@@ -1,10 +1,10 @@
 """Models: objects that are fitted, saved and loaded.
 
 A model has parameters, which its constructor stores, and fitted attributes, whose names end in ``_``. A class
-declares in `fields` what is saved: arrays with their types and bounds, plain values, and submodels. `save`
-writes these to one file, and `load` rebuilds the model from it. A file may come from an untrusted source,
-even with a valid checksum, and compiled code does not check array bounds. Therefore every field is checked
-when it is read, and `check_fitted_state` checks that the fields are consistent.
+declares the saved attributes in `fields`: arrays with their types and bounds, plain values, and submodels.
+`save` writes them to one file, and `load` rebuilds the model from that file. A file may come from an
+untrusted source, even with a valid checksum, and compiled code does not check array bounds. Therefore every
+field is checked when it is read, and `check_fitted_state` checks that the fields are consistent.
 
 The file is in safetensors format. Its header holds the rest of the model's `State` as JSON: plain values and
 the states of submodels. Loading a file never executes code from it. The header also has a checksum of the
@@ -40,7 +40,7 @@ from treewright.errors import TROUBLESHOOTING, FormatError, InputError, MissingD
 
 REGISTRY: dict[str, type["Model"]] = {}
 """Every model class that has been imported, by name."""
-EXPECTED = "a treewright model; import the module of a class of your own first (--import MODULE)"
+EXPECTED = "a treewright model; for a model class of your own, import its module first (--import MODULE)"
 INTACT = "an intact model; copy or train it again"
 HELP = f"{TROUBLESHOOTING}#models"
 MODELS_FOLDER = Path(__file__).parent / "models"
@@ -51,6 +51,8 @@ PARAMS = "params"
 FORMAT_VERSION, METADATA = 4, "treewright"
 """Version of the file format, and the entry of the safetensors header that holds the model as JSON."""
 SEPARATOR = "/"
+KINDS = {"b": "booleans", "i": "integers", "u": "unsigned integers", "f": "floats"}
+"""Names of NumPy's kind codes in messages."""
 UNREADABLE = (
     SafetensorError,
     LookupError,
@@ -65,14 +67,14 @@ UNREADABLE = (
 MIN_DEFLATED = 4096
 """Arrays smaller than this number of bytes are not compressed."""
 MAX_INFLATED = 1 << 32
-"""Maximum bytes of a model's decompressed arrays; a small file must not exhaust the memory."""
+"""Maximum total size of a model's decompressed arrays, in bytes; a small file must not exhaust the memory."""
 
 
 @dataclasses.dataclass
 class State:
     """Complete state of a model: its kind, plain values, arrays, and submodels.
 
-    A compact state has coarser weights and drops those closest to zero.
+    In a compact state, weights are rounded more coarsely, and those closest to zero are dropped.
     """
 
     kind: str
@@ -83,7 +85,7 @@ class State:
 
 
 class Field(Protocol):
-    """How one attribute of a model is saved and loaded."""
+    """Defines how one attribute of a model is saved and loaded."""
 
     def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
         """Add the attribute to a state."""
@@ -100,14 +102,15 @@ def saved(**fields: Field) -> Mapping[str, Field]:
 class Model:
     """Base class of all models.
 
-    A subclass is registered under its name when it is defined. It can then be saved and loaded.
+    A subclass is registered under its name when it is defined. Its models can then be saved and loaded.
 
     Attributes
     ----------
     fields : mapping of str to Field
-        What is saved of a fitted model, by attribute name. Includes parameters that JSON cannot represent.
+        The fields of a fitted model that are saved, by attribute name. They include parameters that JSON
+        cannot represent.
     unsaved : tuple of str
-        Parameters that affect how the work is done, but not the result.
+        Parameters that affect how the result is computed, but not the result.
     adjustable : tuple of str
         Parameters that a fitted model uses; the others are used by `fit` only.
     """
@@ -116,7 +119,7 @@ class Model:
     unsaved: ClassVar[tuple[str, ...]] = ("n_jobs",)
     adjustable: ClassVar[tuple[str, ...]] = ("n_jobs",)
     _state_keys: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The keys of fields in a state: without the last underscore, unless a field has that name."""
+    """The keys of fields in a state: names without the last underscore, unless that is another field."""
 
     def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
         super().__init_subclass__(**options)
@@ -159,7 +162,8 @@ class Model:
                 owner = getattr(self, name)
                 if not hasattr(owner, "set_params"):
                     raise InputError(
-                        f"{name} is {owner!r}; expected an estimator, so that {key} can set its {inner}"
+                        f"{name} is {owner!r}; expected an estimator with the parameter {inner}, "
+                        f"so that {key} can be set"
                     )
                 owner.set_params(**{inner: value})
             else:
@@ -212,10 +216,18 @@ class Model:
                 raise InputError(f"{found}; fit the model again, or restore the value, before saving")
 
     def result_params(self) -> dict[str, Any]:
-        """Return the parameters that affect the result of fitting."""
+        """Return the parameters that affect the result of fitting; estimators among them are unfitted."""
         return {
-            name: value for name, value in self.get_params(deep=False).items() if name not in self.unsaved
+            name: value._with_result_params() if isinstance(value, Model) else value
+            for name, value in self.get_params(deep=False).items()
+            if name not in self.unsaved
         }
+
+    def _with_result_params(self) -> Self:
+        """Return the model itself, or an unfitted one if it has parameters that do not affect its result."""
+        if any(name in self.unsaved for name in self.param_names()):
+            return type(self)(**self.result_params())
+        return self
 
     def __repr__(self) -> str:
         defaults = {name: each.default for name, each in inspect.signature(type(self)).parameters.items()}
@@ -281,9 +293,9 @@ class Model:
         Parameters
         ----------
         state : State
-            What `get_state` returned.
+            The result of `get_state`.
         is_fitted : bool
-            If False, make an unfitted model from what `get_params_state` returned.
+            If False, make an unfitted model from the result of `get_params_state`.
 
         Raises
         ------
@@ -324,7 +336,7 @@ class Model:
 def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
     """Load a model that `save` wrote, or one that is included in the package.
 
-    Import the module of a class of your own before loading a model of it.
+    To load a model of a class of your own, import the module of the class first.
 
     Parameters
     ----------
@@ -367,7 +379,7 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
 
 
 def find_model(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return `path` if it is a file, or else the file of the model of that name in the package.
+    """Return `path` if it is a file, or else the file of the model with that name in the package.
 
     Raises
     ------
@@ -375,7 +387,7 @@ def find_model(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
         If the name is neither a file nor a model in the package.
     """
     if not isinstance(path, str | os.PathLike):
-        raise InputError(f"path is {path!r}; expected the name of a file or of a model in the package")
+        raise InputError(f"path is {path!r}; expected a file name or the name of a model in the package")
     name = os.fspath(path)
     included = MODELS_FOLDER / f"{name}.tw"
     is_plain = os.path.basename(name) == name
@@ -383,7 +395,7 @@ def find_model(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
         return included
     if is_plain and not os.path.splitext(name)[1] and not os.path.exists(name):
         models = ", ".join(sorted(each.stem for each in MODELS_FOLDER.glob("*.tw")))
-        found = f"no such file; models in the package: {models} (treewright train pipeline makes others)"
+        found = f"no such file; models in the package: {models} (to train another: treewright train pipeline)"
         raise FileNotFoundError(errno.ENOENT, found, name)
     return path
 
@@ -397,7 +409,7 @@ class UnknownModelError(InputError):
 
 
 def find_class(kind: str) -> type[Model]:
-    """Return the model class of a name: one that has been imported, or one of the package."""
+    """Return the model class with this name: one that has been imported, or one of the package."""
     package: Any = importlib.import_module("treewright")
     if kind not in REGISTRY and kind in package.__all__:
         getattr(package, kind)  # importing the class registers it
@@ -413,7 +425,7 @@ class Value:
     Parameters
     ----------
     hint : type, optional
-        An annotation that the value must satisfy, as `treewright._validate.check_param` checks it.
+        An annotation that the value must satisfy, checked by `treewright._validate.check_param`.
     encode, decode : callable, optional
         Convert the attribute to a plain value, and back.
     """
@@ -470,8 +482,11 @@ class Array:
         """Remove and return the array."""
         array = state.arrays.pop(name)
         if array.dtype.kind not in self.kinds or self.n_dimensions not in (None, array.ndim):
-            found = f"{name} has {array.ndim} dimensions of {array.dtype}"
-            raise InputError(f"{found}; expected {self.n_dimensions or 'any'} of {' or '.join(self.kinds)}")
+            found = f"{name} is a {array.ndim}-dimensional array of {array.dtype}"
+            shape = "an array" if self.n_dimensions is None else f"a {self.n_dimensions}-dimensional array"
+            raise InputError(
+                f"{found}; expected {shape} of {' or '.join(KINDS[kind] for kind in self.kinds)}"
+            )
         if self.is_finite and array.dtype.kind == "f" and not np.isfinite(array).all():
             raise InputError(f"{name} contains NaN or infinity; expected finite numbers")
         if self.low is not None:
@@ -526,7 +541,7 @@ class Record:
     kind : type
         The class of the tuple.
     **fields : Field
-        One for each attribute that is saved; the others keep their defaults.
+        A field for each attribute that is saved; the other attributes keep their defaults.
     """
 
     def __init__(self, kind: Callable[..., Any], **fields: Field) -> None:
@@ -549,10 +564,10 @@ class Submodel:
     Parameters
     ----------
     *kinds : type or str
-        Allowed classes, including their subclasses. A class that is slow to import is given as
+        Allowed classes, including their subclasses. A class whose module is slow to import can be given as
         ``"module:Class"``.
     optional : bool
-        Whether it may be None.
+        Whether the submodel may be None.
     """
 
     is_fitted: ClassVar[bool] = True
@@ -625,16 +640,18 @@ class Coded:
 
 
 def refuse_rest(state: State, owner: str) -> None:
-    """Raise `InputError` if a state has entries that belong to no field."""
+    """Raise `InputError` if a state has entries that do not belong to any field."""
     for what, left in (("value", state.values), ("array", state.arrays), ("part", state.parts)):
         if left:
-            raise InputError(f"{what} {quote(next(iter(left)))} of {owner}; expected none of that name")
+            raise InputError(
+                f"{owner} has an unknown {what} {quote(next(iter(left)))}; expected only its fields"
+            )
 
 
 def expect(is_sound: bool | np.bool_, what: str) -> None:
     """Raise `InputError` if the arrays of a model are inconsistent."""
     if not is_sound:
-        raise InputError(f"inconsistent arrays; expected {what}")
+        raise InputError(f"the arrays are inconsistent; expected {what}")
 
 
 def is_within(numbers: npt.NDArray[Any], size: int, *, low: int = 0) -> bool:
@@ -662,7 +679,7 @@ def save_state(state: State, path: str | os.PathLike[str]) -> None:
 
 
 def identify(state: State) -> str:
-    """Return a fingerprint of a model, which differs after any change."""
+    """Return a fingerprint of a model, which changes with any change to the model."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     return _digest(_pack(state, "", arrays), arrays)
 
@@ -676,7 +693,7 @@ def _digest(header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> s
 
 
 def _deflate(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Compress an array, first bytes of all numbers first; None if that saves little."""
+    """Compress an array, grouped by the position of each byte in its number; None if that saves little."""
     if array.nbytes < MIN_DEFLATED:
         return None
     planes = np.ascontiguousarray(array.reshape(-1).view(np.uint8).reshape(-1, array.itemsize).T)
@@ -731,13 +748,13 @@ def load_state(path: str | os.PathLike[str]) -> State:
         with safe_open(name, framework="numpy") as stream:
             metadata = stream.metadata() or {}
             if METADATA not in metadata:
-                found = "a safetensors file of another program"
+                found = "a safetensors file from another program"
                 raise FormatError(name, 1, found, "a treewright model", help=HELP)
             content = json.loads(metadata[METADATA])
             if content["format"] != FORMAT_VERSION:
                 is_newer = content["format"] > FORMAT_VERSION
                 age = "a newer" if is_newer else "an older"
-                found = f"a model of treewright {content['version']} in {age} format"
+                found = f"a model from treewright {content['version']} in {age} format"
                 remedy = "update treewright to read it" if is_newer else "train the model again"
                 raise FormatError(name, 1, found, f"format {FORMAT_VERSION}; {remedy}", help=HELP)
             arrays = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
@@ -754,7 +771,7 @@ def _pack(state: State, prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dic
     """Collect the arrays of a model and its submodels; return everything else."""
     for key, array in state.arrays.items():
         if SEPARATOR in key:
-            raise InputError(f"array {key!r}; expected a name without {SEPARATOR!r}")
+            raise InputError(f"an array is named {key!r}; expected a name without {SEPARATOR!r}")
         arrays[prefix + key] = np.ascontiguousarray(array)
     parts = {key: _pack(part, f"{prefix}{key}{SEPARATOR}", arrays) for key, part in state.parts.items()}
     return {"kind": state.kind, "values": state.values, "parts": parts}

@@ -1,7 +1,7 @@
 """Pipeline: a tokenizer, a tagger and a parser in one model.
 
 A pipeline holds a tokenizer, and a dependency parser or reranker with its own tagger. Plain text passes
-through all of them; sentences that are already tokenized, as in CoNLL-U, start at the tagger.
+through all three; sentences that are already tokenized, as in CoNLL-U, start at the tagger.
 """
 
 import os
@@ -94,7 +94,7 @@ class Document(Sequence[DepTree]):
 
 
 class Pipeline(ParserWrapper):
-    """A tokenizer, a tagger and a dependency parser, trained together and saved in one file.
+    """A tokenizer, a tagger and a dependency parser that are trained together and saved in one file.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Pipeline(ParserWrapper):
         The parser to train, with ``tags="predicted"``; only its parameters are used. A reranker is used
         only if its gain on the dev set is significant at its `significance_level`.
     n_jobs : int, optional
-        Number of threads (by default that of `parser`). Results do not depend on it.
+        Number of threads (by default, the `n_jobs` of `parser`). Results do not depend on it.
 
     Attributes
     ----------
@@ -165,11 +165,11 @@ class Pipeline(ParserWrapper):
             Treebank: a CoNLL-U file, a folder of a UD treebank, or a name such as UD_Hungarian-Szeged
             (downloaded).
         dev : str, optional
-            Treebank to evaluate after each epoch (by default the dev set of the folder or name).
+            Treebank to evaluate on after each epoch (default: the dev set of the folder or name).
         """
         found = find_treebank(train)
         if found.train is None:
-            raise InputError(f"{train} has no training set; expected a treebank with one")
+            raise InputError(f"{train} has no training set; expected a treebank with a training set")
         development = dev or found.dev
         check_kind(found.train, "dependencies")
         if development:
@@ -191,8 +191,8 @@ class Pipeline(ParserWrapper):
         trees : sequence of DepTree
             The training set. The tokenizer learns from its ``# text`` comments or ``SpaceAfter=No``.
         dev : sequence of DepTree, optional
-            The dev set. It is evaluated after each epoch, calibrates probabilities, and decides whether the
-            reranker is used. At the end, its raw text is parsed and the scores are reported.
+            The dev set. It is used to evaluate each epoch, to calibrate probabilities, and to decide whether
+            to use the reranker. At the end, its raw text is parsed and the scores are reported.
         checkpoint : path, optional
             Folder for finished steps. If it exists, training resumes from it, and the model is the same as
             without the interruption.
@@ -214,7 +214,7 @@ class Pipeline(ParserWrapper):
             jobs["parser"] = first.with_params(**jobs)
         fitted = parser.with_params(**jobs).fit(trees, dev, checkpoint=folders[1], client=client)
         if isinstance(fitted, DependencyReranker) and not fitted.is_trusted_:
-            report("the gain of the reranker on dev is not significant; it is not used")
+            report("the gain of the reranker on dev is not significant; the reranker is not used")
             fitted = fitted.parser_
         self.tokenizer_, self.parser_ = tokenizer, fitted
         if dev:
@@ -259,7 +259,8 @@ class Pipeline(ParserWrapper):
         sentences : str, or sequence of DepTree or list of str
             A text, or tokenized sentences.
         fixed : sequence of mapping of int to int, optional
-            Known heads for each sentence: the head of a word (0 is the root) by its position from 1.
+            Known heads for each sentence: a mapping from the position of a word to its head, both from 1 (0
+            is the root).
         """
         found = self._split(sentences)
         return self._inner.predict(found, fixed=fixed)
@@ -287,7 +288,7 @@ class Pipeline(ParserWrapper):
 
     @property
     def _inner(self) -> DependencyParser | DependencyReranker:
-        """The parser, with `n_jobs` of the pipeline."""
+        """The parser, with the `n_jobs` of the pipeline."""
         self.check_is_fitted()
         return self.parser_ if self.n_jobs is None else self.parser_.using(n_jobs=self.n_jobs)
 

@@ -1,6 +1,6 @@
 """Progress reporting: library code reports tasks and messages to one listener.
 
-Install a listener with `listening`. Without one, reporting costs nothing.
+Install a listener with `listening`. Without a listener, reporting costs nothing.
 """
 
 import math
@@ -33,9 +33,9 @@ class Step(NamedTuple):
     done : int
         Number of items done.
     total : int or None
-        Number of items in all; None if unknown.
+        Total number of items; None if unknown.
     unit : str
-        What the items are, in the plural.
+        Plural name of the items, such as "sentences".
     seconds : float
         Time since the task started.
     is_over : bool
@@ -128,7 +128,7 @@ _filters: ContextVar[tuple[Filter, ...]] = ContextVar("filters", default=())
 def listening(
     listener: Listener, *, every: float = EVERY, clock: Clock = time.monotonic, has_tasks: bool = True
 ) -> Iterator[None]:
-    """Send messages, and the progress of tasks started in this context, to a listener, from any thread.
+    """Send messages, and the progress of tasks started in this context, to a listener; works in any thread.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def report(text: str, record: object = None) -> None:
 
 @contextmanager
 def filtered(change: Filter) -> Iterator[None]:
-    """Filter the messages reported in this context, and in the threads that `map_jobs` starts in it.
+    """Filter the messages reported in this context and in the threads that `map_jobs` starts within it.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def prefixed(prefix: str) -> AbstractContextManager[None]:
 
 
 class Task:
-    """A task whose progress one or several threads report. Start one with `progress.task`.
+    """A task whose progress one or several threads report. Start a task with `progress.task`.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ class Task:
     total : int or None
         Number of items; None if unknown.
     unit : str
-        What the items are, in the plural.
+        Plural name of the items, such as "sentences".
     before : int
         Number of items already done.
 
@@ -365,7 +365,7 @@ def task(what: str, *, total: int | None = None, unit: str = "sentences", before
     total : int, optional
         Number of items, if known.
     unit : str
-        What the items are, in the plural.
+        Plural name of the items, such as "sentences".
     before : int
         Number of items already done, such as the bytes of a partial download.
 
@@ -401,7 +401,7 @@ def track(
     total : int, optional
         Number of items (by default their length, if they have one).
     unit : str
-        What the items are, in the plural.
+        Plural name of the items, such as "sentences".
 
     See Also
     --------

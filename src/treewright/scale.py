@@ -21,15 +21,15 @@ Client: TypeAlias = Any
 """A `distributed.Client`; install it with the extra `cluster`."""
 
 LARGE = 1 << 20
-"""Items of more bytes than this are sent directly to a worker, not through the scheduler."""
+"""Items larger than this number of bytes are sent directly to a worker, not through the scheduler."""
 MAX_ATTEMPTS = 4
 """Maximum number of attempts for a job whose worker is lost."""
 PATIENCE = 60
 """Seconds to wait for the first worker of a cluster."""
 PENDING_PER_THREAD, MIN_PENDING = 2, 8
-"""Maximum number of pending jobs: per thread of the cluster, but at least the second number."""
+"""Maximum number of pending jobs per thread of the cluster; the total limit is at least `MIN_PENDING`."""
 SAME_VERSION = ("treewright", "numpy", "numba")
-"""Packages that must have the same version on workers as here, so that results are the same."""
+"""Packages that must have the same version on workers as on this machine, so that results are the same."""
 WAIT_TIMEOUT = 0.2
 """Timeout of each wait in seconds; on some systems Ctrl-C cannot interrupt a wait without a timeout."""
 BLAS_SOURCES = ("scipy.linalg", "torch")
@@ -104,7 +104,7 @@ def _set_threads(library: Any, n_threads: int) -> None:  # noqa: ANN401
 
 
 one_blas_thread = _OneBlasThread()
-"""Use it wherever dense linear algebra affects a result, so that the number of threads does not matter."""
+"""For all dense linear algebra that affects a result, so that the number of threads does not matter."""
 
 
 def map_jobs(
@@ -128,8 +128,8 @@ def map_jobs(
     ----------
     function : callable
         With a client, the function, the items and the results must be picklable. Refer to compiled functions
-        only in functions and methods at module level: in nested ones they would be pickled too, and every
-        worker would compile them again.
+        only in functions and methods at module level: in nested functions, they would be pickled too, and
+        every worker would compile them again.
     items : sequence
         The arguments, one per job.
     n_jobs : int
@@ -139,9 +139,9 @@ def map_jobs(
     what : str, optional
         Description of the task, if it may take long enough to report progress (see `treewright.progress`).
     unit : str
-        What the progress counts, in the plural.
+        Plural name of the units that the progress counts.
     count : callable
-        Returns the number of these units in an item.
+        Returns the number of units in an item.
     keep : callable, optional
         Called on this machine with each item and its result, as soon as the result is available.
     """
@@ -170,7 +170,7 @@ class AbandonedError(Exception):
 
 
 _failures: ContextVar[tuple[list[BaseException], ...]] = ContextVar("failures", default=())
-"""Errors of the run that the current thread works for, and of the runs that contain it."""
+"""Errors of the run that the current thread works for, and of the runs that this run is part of."""
 
 
 def check_wanted() -> None:
@@ -237,7 +237,7 @@ def iter_jobs(
     Parameters
     ----------
     function : callable
-        As for `map_jobs`.
+        Same as in `map_jobs`.
     items : iterable
         The arguments, one per job.
     client : distributed.Client, optional
@@ -266,7 +266,8 @@ def map_slices(function: Callable[[slice], None], size: int, *, n_jobs: int) -> 
 class _Sent:
     """A function, pickled to be sent to workers; each worker unpickles it on its first call.
 
-    Workers also copy it from each other, even while a call may be changing its data. They get the original.
+    Workers also copy the function from each other. They always get the original, even while a call is
+    changing its data.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -290,7 +291,7 @@ def _call(function: Callable[[Any], Any], content: bytes) -> bytes:
 
 @dataclass
 class _Job:
-    """A job that was sent, with the futures of its function and, if it is large, of its item."""
+    """A job that was sent, with the future of its function and, if its item is large, that of the item."""
 
     number: int
     content: bytes
@@ -333,7 +334,7 @@ class _Run(Generic[Result]):
         return max(MIN_PENDING, PENDING_PER_THREAD * len(self._list_threads()))
 
     def _list_threads(self) -> list[str]:
-        """Return the worker of each thread of the cluster."""
+        """Return the address of the worker of each thread of the cluster."""
         with _connected(self._client):
             n_threads = self._client.nthreads()
         return [worker for worker, n in n_threads.items() for _ in range(n)]
@@ -357,7 +358,7 @@ class _Run(Generic[Result]):
             yield from self._collect(future)
 
     def take(self) -> Result:
-        """Return the result of the earliest job that was not taken yet."""
+        """Return the result of the earliest job whose result has not been taken yet."""
         while True:
             if self._n_taken not in self._done:
                 future = next(self._completed)
@@ -409,7 +410,7 @@ class _Run(Generic[Result]):
     def _scatter(self, content: object) -> Any:  # noqa: ANN401
         """Send data to one worker, from which the others copy it on demand; return its future.
 
-        Dask could broadcast it, but would then wait forever for a worker that is lost meanwhile.
+        Dask could broadcast the data, but would then wait forever if a worker is lost meanwhile.
         """
         for _ in range(MAX_ATTEMPTS):
             try:
@@ -425,7 +426,7 @@ class _Run(Generic[Result]):
                 if self._client.status != "running":
                     raise ClusterError(_describe_disconnect(self._client)) from None
         raise ClusterError(
-            f"the workers of {_address(self._client)} were lost; expected at least one; see their logs"
+            f"the workers of {_address(self._client)} were lost; expected at least one; see the workers' logs"
         )
 
 
@@ -454,12 +455,12 @@ def _describe_disconnect(client: Client) -> str:
 def _describe_loss(number: int, n_times: int) -> str:
     return (
         f"job {number + 1} was lost with its worker {n_times} times in a row; see the workers' logs, and "
-        "give them more memory"
+        "give the workers more memory"
     )
 
 
 _checked: WeakSet[Any] = WeakSet()
-"""Clients whose workers were checked to have the right versions."""
+"""Clients whose workers have been found to have the right versions."""
 
 
 def _check_client(client: Client, dask: Any) -> None:  # noqa: ANN401

@@ -43,7 +43,7 @@ ErrorHandler = Callable[[str, "TreewrightComponent", list["Doc"], Exception], No
 
 
 class DocSentence(NamedTuple):
-    """A sentence of a Doc: its span, its words (no whitespace tokens), and these as a tree without heads."""
+    """A sentence of a Doc: its span, its words (no whitespace tokens), and a tree of these without heads."""
 
     span: "Span"
     words: list["Token"]
@@ -64,12 +64,13 @@ class TreewrightComponent:
         `SpanParser`, `ConstituentReranker` or `Tagger`. It is loaded on first use. You can also set the
         attribute `model` later. A saved pipeline includes its model.
     k : int
-        Number of k-best trees per sentence in the extension `candidates`; with 1, there is no such list.
+        Number of k-best trees per sentence in the extension `candidates`; with 1, a dependency parser sets
+        none.
     confidences : bool
         Whether to set the extension `confidence` of tokens.
     tags : {"model", "doc"}
         Whether a model with its own tagger predicts and writes tags, or uses those of earlier components. A
-        model without a tagger always uses the latter.
+        model without a tagger always uses tags of earlier components.
 
     See Also
     --------
@@ -113,7 +114,7 @@ class TreewrightComponent:
                 f"{self.name}: confidences is True for a model without arcs; expected a dependency parser"
             )
         if kind == TAGS and (self.k > 1 or self.tags == "doc"):
-            found = f"k is {self.k} and tags {self.tags!r}"
+            found = f"k is {self.k} and tags is {self.tags!r}"
             raise InputError(f"{self.name}: {found} for a Tagger; expected k=1 and tags='model'")
         if kind != TAGS:
             own = self.tags == "model" and model.own_tagger is not None
@@ -330,10 +331,10 @@ require("spacy.language", "spacy").Language.factory(
 
 
 class SpacyTokenizer:
-    """A spaCy tokenizer that uses the one of a `Pipeline`, and also sets sentence boundaries.
+    """A spaCy tokenizer that applies the tokenizer of a `Pipeline`, and also sets sentence boundaries.
 
-    The words of a multiword token become separate tokens if they concatenate to its text, as *do* + *n't*.
-    Otherwise the multiword token is one token.
+    The words of a multiword token become separate tokens if their concatenation is its text, as with *do* +
+    *n't*. Otherwise the multiword token is one token.
 
     Parameters
     ----------
@@ -500,12 +501,12 @@ def _tag_spaces(sentences: Sequence[DocSentence]) -> None:
 
 
 def _flatten(tree: ConstTree) -> tuple[list[str], list[int]]:
-    """Return a tree as plain values, which are saved with the Doc."""
+    """Return a tree as plain values, which can be saved with the Doc."""
     return list(tree.labels), [len(children) for children in tree.child_positions()]
 
 
 def _joined(word: str) -> str:
-    """Return a word without whitespace, as a leaf of a tree."""
+    """Return a word with whitespace replaced, so that it can be a leaf of a tree."""
     return "_".join(word.split())
 
 
@@ -561,5 +562,5 @@ def _set_extensions() -> None:
         if not owner.has_extension(name):
             owner.set_extension(name, **({"getter": getter} if getter else {"default": None}))
         elif owner.get_extension(name)[2] is not getter:
-            found = f"{owner.__name__}._.{name} is already an extension of another package"
-            raise InputError(f"{found}; expected a free name; remove that extension first")
+            found = f"{owner.__name__}._.{name} is already used by another package"
+            raise InputError(f"{found}; expected an unused name; remove that extension first")

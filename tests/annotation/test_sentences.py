@@ -175,7 +175,7 @@ NEED = "but this Reader needs tags; expected (word, tag) pairs, trees with tags,
         ([tw.DepTree([]), tw.DepTree(["a"])], f"sentence 2 has no tags, {NEED} tags='predicted'"),
         (
             [[("The", "DT"), ("cat", "NN")]],
-            "sentence 1 has the tag 'DT', and no tag that this Reader was trained with; "
+            "sentence 1 has the tag 'DT', and none of its tags occurred in the training data of this Reader; "
             "expected UPOS tags: DET, NOUN, ...",
         ),
     ],

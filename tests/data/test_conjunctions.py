@@ -126,7 +126,7 @@ def test_other_seed_other_samples():
     ("arguments", "message"),
     [
         ({"n_features": 39}, "n_features is 39; expected at least 40, the sum of orders"),
-        ({"n_features": 50, "n_active": 51}, "n_active is 51; expected at most 50, n_features"),
+        ({"n_features": 50, "n_active": 51}, "n_active is 51; expected at most 50, the value of n_features"),
         ({"orders": (3,)}, "orders has 1 values; expected at least 2, one for each label"),
         ({"orders": (3, 0)}, "an order is 0; expected an integer of at least 1"),
         ({"orders": (3, 17)}, "an order is 17; expected at most 16"),
@@ -136,8 +136,8 @@ def test_other_seed_other_samples():
         ({"n_samples": 0}, "n_samples is 0; expected an integer of at least 1"),
         (
             {"n_samples": 10},
-            "n_samples is 10 and coverage 0.85; expected larger values, since a conjunction of order 4 "
-            "would never be complete",
+            "n_samples is 10 and coverage is 0.85; expected larger values, since with these a conjunction of "
+            "order 4 would never be complete",
         ),
     ],
 )

@@ -283,7 +283,7 @@ def test_conllu_rejects_spaces_for_tabs():
 
 @pytest.mark.parametrize("declared", ["", "FORM ID", "ID LEMMA", "ID FORM FORM"])
 def test_conllu_plus_rejects_columns_without_id_and_form(declared):
-    expected = "distinct column names, with ID first, and FORM"
+    expected = "ID followed by distinct column names that include FORM"
     message = f"<stream>:1: global.columns is {declared!r}; expected {expected}"
     assert error_of(f"# global.columns = {declared}\n1\ta\n") == message
 
@@ -392,7 +392,10 @@ def test_conllu_rejects_a_sentence_of_empty_nodes_alone():
 
 @pytest.mark.parametrize("content", ["# a\n# b\n", "# a\n# b\n\n" + line("1")])
 def test_conllu_rejects_comments_without_a_sentence(content):
-    assert error_of(content) == "<stream>:2: comments without a sentence; expected a token line after them"
+    assert (
+        error_of(content)
+        == "<stream>:2: comments without a sentence; expected a token line after the comments"
+    )
 
 
 def test_conllu_rejects_a_comment_inside_a_sentence():

@@ -288,7 +288,7 @@ def test_any_other_character_may_stand_in_a_label(label):
 def test_a_string_for_the_children_is_refused():
     with pytest.raises(InputError) as caught:
         ConstTree("N", "dog")
-    assert str(caught.value) == "children is 'dog'; expected a sequence, as in ['dog']"
+    assert str(caught.value) == "children is 'dog'; expected a sequence, such as ['dog']"
 
 
 def test_repr_of_a_small_tree_makes_it_again():

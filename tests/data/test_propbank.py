@@ -144,7 +144,7 @@ def test_props_read_a_sentence_of_100000_words_and_as_many_brackets():
         ("\u0661\tw\tT\t-\t-\n", "1: ID is '\u0661'; expected 1"),
         ("1\tw\tT\tbe\t-\t*\n", "1: predicate 'be' with sense '-'; expected both or neither"),
         ("1\tw\tT\t-\tbe.01\n", "1: predicate '-' with sense 'be.01'; expected both or neither"),
-        ("# a\n# b\n", "2: comments without a sentence; expected a token line after them"),
+        ("# a\n# b\n", "2: comments without a sentence; expected a token line after the comments"),
     ],
 )
 def test_props_reject_bad_lines_and_name_them(content, message):
@@ -276,24 +276,30 @@ def test_props_arguments_are_written_outer_first(tmp_path):
         ),
         (
             [proposition(("A B", 0, 1))],
-            "argument 'A B'; expected a name without whitespace, brackets and '*'",
+            "an argument has label 'A B'; expected a label without whitespace, brackets and '*'",
         ),
         (
             [proposition(("A(B", 0, 1))],
-            "argument 'A(B'; expected a name without whitespace, brackets and '*'",
+            "an argument has label 'A(B'; expected a label without whitespace, brackets and '*'",
         ),
-        ([proposition(("", 0, 1))], "argument ''; expected a name without whitespace, brackets and '*'"),
+        (
+            [proposition(("", 0, 1))],
+            "an argument has label ''; expected a label without whitespace, brackets and '*'",
+        ),
         (
             [proposition(predicate=2)],
-            "predicate 2 in a sentence of 2 words; expected a position in the sentence",
+            "a predicate has position 2 in a sentence of 2 words; expected a position in the sentence",
         ),
         (
             [proposition(predicate=-1)],
-            "predicate -1 in a sentence of 2 words; expected a position in the sentence",
+            "a predicate has position -1 in a sentence of 2 words; expected a position in the sentence",
         ),
         ([proposition(), proposition()], "word 0 has two propositions; expected one"),
-        ([proposition(lemma="-")], "predicate '-' with sense 'be.01'; expected names other than '-'"),
-        ([proposition(sense="-")], "predicate 'be' with sense '-'; expected names other than '-'"),
+        (
+            [proposition(lemma="-")],
+            "a predicate has lemma '-' and sense 'be.01'; expected names other than '-'",
+        ),
+        ([proposition(sense="-")], "a predicate has lemma 'be' and sense '-'; expected names other than '-'"),
         ([proposition(lemma="a\tb")], r"'1\ta\tT\ta\tb\tbe.01\t*' has 7 columns; expected 6"),
         (
             [proposition(lemma="a\n")],
@@ -310,12 +316,12 @@ def test_props_that_could_not_be_read_back_are_not_written(tmp_path, proposition
 
 def test_props_arguments_that_cross_are_not_written(tmp_path):
     crossing = proposition(("A", 0, 2), ("B", 1, 3))
-    with pytest.raises(InputError, match=r"^arguments A and B cross; expected them to nest$"):
+    with pytest.raises(InputError, match=r"^arguments A and B cross; expected nested or separate ones$"):
         tw.write_props([PropSentence(list("abc"), list("TTT"), [crossing], [])], tmp_path / "x.props")
 
 
 def test_props_with_too_few_tags_are_not_written(tmp_path):
-    with pytest.raises(InputError, match=r"^1 tags; expected 2, one per word$"):
+    with pytest.raises(InputError, match=r"^the sentence has 1 tags; expected 2, one per word$"):
         tw.write_props([PropSentence(["a", "b"], ["T"], [], [])], tmp_path / "x.props")
 
 

@@ -294,7 +294,7 @@ def test_changed_cached_file_is_detected(server, fetch, folder):
     recorded = sha256(content_of(server, DEV))
     found = sha256(content_of(server, DEV) + b"\n")
     assert message(caught) == (
-        f"{folder / DEV}: SHA-256 is {found}; expected {recorded}, as recorded; "
+        f"{folder / DEV}: SHA-256 is {found}; expected the recorded digest {recorded}; "
         "delete the file to download it again"
     )
 
@@ -325,7 +325,7 @@ def test_damaged_record_is_named(fetch, folder, content):
     with pytest.raises(FetchError) as caught:
         fetch()
     remedy = "delete it to record the files again"
-    assert message(caught) == f"{folder / 'sums.json'}: not a valid record of digests; {remedy}"
+    assert message(caught) == f"{folder / 'sums.json'} is not a valid record of digests; {remedy}"
 
 
 # What is demanded
@@ -340,14 +340,16 @@ def test_download_without_the_demanded_digest_is_not_kept(server, fetch, folder)
         fetch(sha256={TEST: "0" * 64})
     found = sha256(content_of(server, TEST))
     place = f"{server.base_url}/{NAME}/r2.14/{TEST}"
-    assert message(caught) == f"{place}: SHA-256 is {found}; expected {'0' * 64}, as required"
+    assert message(caught) == f"{place}: SHA-256 is {found}; expected the required digest {'0' * 64}"
     assert not (folder / TEST).exists()
     assert not (folder / f"{TEST}.part").exists()
 
 
 def test_cached_file_without_the_demanded_digest_is_refused(fetch, folder):
     fetch()
-    with pytest.raises(FetchError, match=f"{re.escape(str(folder / TEST))}: SHA-256 is .*, as required"):
+    with pytest.raises(
+        FetchError, match=f"{re.escape(str(folder / TEST))}: SHA-256 is .* the required digest"
+    ):
         fetch(sha256={TEST: "0" * 64})
 
 
@@ -574,8 +576,8 @@ def test_unknown_treebank_is_an_error_with_address_and_suggestion(server, fetch)
     with pytest.raises(FetchError) as caught:
         fetch("UD_English-EWTT")
     assert message(caught).startswith(
-        f"{server.base_url}/UD_English-EWTT/r2.14/en_ewtt-ud-train.conllu: not found, nor the other files; "
-        "this release has no treebank UD_English-EWTT at this address; did you mean UD_English-EWT or "
+        f"neither {server.base_url}/UD_English-EWTT/r2.14/en_ewtt-ud-train.conllu nor the other files were "
+        "found; this release has no treebank UD_English-EWTT at this address; did you mean UD_English-EWT or "
     )
 
 

@@ -164,7 +164,7 @@ def test_examples_are_streamed(streaming_peak):
         ("1 |BT| (N a) (N b) |ET|", "2 trees; expected one"),
         ("1 |BT| a |ET|", "'a' outside brackets; expected '('"),
         ("1 |BT| () |ET|", "an empty bracket '()'; expected a label"),
-        ("|BT| (N a) |ET|", "|BT| at the beginning; expected a label before it"),
+        ("|BT| (N a) |ET|", "|BT| at the beginning; expected a label first"),
         ("1 x |BT| (N a) |ET|", "'x' after the label; expected |BT|"),
         ("|ET|", "the label is '|ET|'; expected a number or a name"),
         ("1 |ET| 1:1", "'|ET|'; expected an index, a colon and a value, such as 7:0.5"),
@@ -248,7 +248,10 @@ def test_any_bytes_are_read_or_refused_with_their_place(data):
         (TreeExample("a b"), "example 0: the label is 'a b'; expected a number or one word"),
         (TreeExample("#"), "example 0: the label is '#'; expected a number or one word"),
         (TreeExample(1, (ConstTree("N", ["|BT|"]),)), r"example 0: a node label contains \|BT\|"),
-        (TreeExample(1, (), (SparseVector([2, 1], [1, 1]),)), "expected them from 1, in increasing order"),
+        (
+            TreeExample(1, (), (SparseVector([2, 1], [1, 1]),)),
+            "expected positive indices in increasing order",
+        ),
         (TreeExample(1, (), (SparseVector([1], [np.nan]),)), "expected finite numbers"),
     ],
 )

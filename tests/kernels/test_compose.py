@@ -313,7 +313,7 @@ def test_kernels_are_replaced_by_name_or_position():
 
 
 def test_unknown_parameters_are_refused():
-    with pytest.raises(ValueError, match="parameter 'decay' of Sum; expected one of kernels, weights"):
+    with pytest.raises(ValueError, match="Sum has no parameter 'decay'; expected one of kernels, weights"):
         Sum([LINEAR]).set_params(decay=1)
 
 
@@ -355,12 +355,12 @@ def test_grids_are_searched_over_parameters_of_parts():
         (Product([VectorKernel]), r"kernels\[0\] is the class VectorKernel; expected a kernel"),
         (
             Sum([("a", LINEAR), ("a", LINEAR)]),
-            r"the name of kernels\[1\] is 'a'; expected a string that no other",
+            r"the name of kernels\[1\] is 'a'; expected a unique string",
         ),
-        (Sum([("a__b", LINEAR)]), r"the name of kernels\[0\] is 'a__b'; expected a string that no other"),
+        (Sum([("a__b", LINEAR)]), r"the name of kernels\[0\] is 'a__b'; expected a unique string"),
         (
             Sum([("weights", LINEAR)]),
-            r"the name of kernels\[0\] is 'weights'; expected a string that no other",
+            r"the name of kernels\[0\] is 'weights'; expected a unique string",
         ),
         (Power(LINEAR, degree=0.5), "degree is 0.5; expected an integer of at least 1"),
         (Power(LINEAR, offset=-1), r"offset is -1; expected a number from 0 to 1e\+12"),
@@ -368,8 +368,8 @@ def test_grids_are_searched_over_parameters_of_parts():
         (Power("rbf"), "kernel is str; expected a kernel"),
         (Normalized(None), "kernel is NoneType; expected a kernel"),
         (Part(3, 0), "kernel is int; expected a kernel"),
-        (Part(LINEAR, 7), r"example 0, of the type list, has no part 7; expected one at \(7,\)"),
-        (Part(LINEAR, "x"), r"example 0, of the type list, has no part 'x'; expected one at \('x',\)"),
+        (Part(LINEAR, 7), r"example 0, of the type list, has no part 7; expected a part at \(7,\)"),
+        (Part(LINEAR, "x"), r"example 0, of the type list, has no part 'x'; expected a part at \('x',\)"),
         (VectorKernel("cubic"), "kind is 'cubic'; expected one of linear, polynomial, rbf"),
         (VectorKernel("rbf", gamma=0), "gamma is 0; expected a number from 1e-12"),
         (VectorKernel(normalize=1), "normalize is 1; expected one of False, True"),
@@ -397,7 +397,7 @@ def test_a_negative_weight_is_told_at_once():
 )
 def test_values_too_large_are_told(kernel):
     with pytest.raises(
-        InputError, match="a kernel value exceeds the range of numbers; expected normalize=True"
+        InputError, match="a kernel value overflows; expected a finite number; use normalize=True"
     ):
         kernel([[1.0, 2.0], [3.0, 4.0]])
 

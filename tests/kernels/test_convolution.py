@@ -281,10 +281,10 @@ def test_trees_without_fragments_have_the_normalised_value_0(kernel):
         (SmoothedPartialTreeKernel(None), "similarity is of the type NoneType; expected a dict of vectors"),
         (
             SmoothedPartialTreeKernel({"a": [0, 0]}),
-            "the vector of 'a' is zero; expected a vector that is not zero",
+            "the vector of 'a' is zero; expected a non-zero vector",
         ),
         (SmoothedPartialTreeKernel({"a": [1], "b": [1, 2]}), "example 1 has the shape (2,); expected (1,)"),
-        (SmoothedPartialTreeKernel((["a"], [1, 2])), "the matrix has the shape (2,); expected (1, 1)"),
+        (SmoothedPartialTreeKernel((["a"], [1, 2])), "the matrix of similarities has the shape (2,)"),
         (
             SmoothedPartialTreeKernel((["a", "b"], [[1, 0], [1, 1]])),
             "the matrix of similarities is not symmetric",
@@ -320,7 +320,7 @@ def test_wrong_rows_are_told_in_one_line():
     for act in (packed.block, packed.pairs):
         with pytest.raises(InputError, match=r"^there is no row 1; expected rows from 0 to 0$"):
             act([0], [1])
-    with pytest.raises(InputError, match=r"^rows_b has the shape \(2,\); expected \(1,\), as rows_a has$"):
+    with pytest.raises(InputError, match=r"^rows_b has the shape \(2,\); expected \(1,\), like rows_a$"):
         packed.pairs([0], [0, 0])
 
 

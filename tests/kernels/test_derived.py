@@ -115,7 +115,9 @@ def test_the_efficient_kernel_needs_no_distributions():
     kernel = EfficientTopRerankingKernel()
     bare = decisions._replace(distributions=None, is_observed=None)
     assert (kernel.features([bare]) != kernel.features([decisions])).nnz == 0
-    with pytest.raises(InputError, match="no distributions; expected them for FisherKernel"):
+    with pytest.raises(
+        InputError, match="no distributions; expected them, since the features of FisherKernel"
+    ):
         FisherKernel().features([bare])
     with pytest.raises(InputError, match="no is_observed"):
         TopKernel().features([decisions._replace(is_observed=None)])
@@ -227,13 +229,13 @@ def test_kernels_can_be_saved():
 
 def test_the_top_kernel_wants_shared_steps_and_whole_candidates():
     candidates, weights, biases = problem(1)
-    with pytest.raises(InputError, match="but not the next step; expected the same step, as merge_prefixes"):
+    with pytest.raises(InputError, match="but not the next step; expected the same step; use merge_prefixes"):
         TopKernel().features([decide(candidates, weights, biases, merge=False)])
     with pytest.raises(InputError, match="candidate 1 is a prefix of another"):
         TopKernel().features([decide([candidates[0], candidates[0][:2]], weights, biases)])
     decisions = decide(candidates, weights, biases)
     everything = decisions._replace(is_observed=np.ones_like(decisions.is_observed))
-    with pytest.raises(InputError, match="different observed choices at a step; expected one"):
+    with pytest.raises(InputError, match="different observed choices at one step; expected one"):
         TopKernel().features([everything])
 
 
@@ -243,13 +245,17 @@ def test_the_top_kernel_wants_shared_steps_and_whole_candidates():
         ({"hidden": [1.0]}, "hidden has 1 dimensions; expected 2"),
         ({"hidden": [[np.nan]]}, "hidden has the value nan; expected finite numbers"),
         ({"steps": [0, 7]}, "steps has the value 7; expected numbers from 0 to 0"),
-        ({"steps": [0.5, 0.5]}, "steps is of float64; expected whole numbers"),
+        ({"steps": [0.5, 0.5]}, "steps has the dtype float64; expected integers"),
         ({"outputs": [0]}, r"outputs has the shape \(1,\); expected \(2,\)"),
-        ({"indptr": [1, 2]}, "indptr is .*; expected 0, then the end of each candidate"),
+        ({"indptr": [1, 2]}, "indptr is .*; expected 0 followed by the end of each candidate"),
         ({"n_outputs": 0}, "n_outputs is 0; expected an integer of at least 1"),
-        ({"distributions": [[0.5, 0.2]]}, "step 0 have the sum 0.7; expected 1"),
+        ({"distributions": [[0.5, 0.2]]}, "step 0 have the sum 0.7; expected the sum 1"),
+        (
+            {"distributions": [[1.5, -0.5]]},
+            "step 0 have the sum 1; expected the sum 1 and no negative values",
+        ),
         ({"distributions": [[1.0]]}, "distributions has the shape"),
-        ({"distributions": [[1.0, 0.0]]}, "choice 1, output 1 of step 0, has the probability 0"),
+        ({"distributions": [[1.0, 0.0]]}, r"choice 1 \(output 1 of step 0\) has the probability 0"),
         ({"distributions": None}, "log_probabilities and distributions are both None"),
         ({"log_probabilities": [0.5, -1.0]}, "log_probabilities has the value 0.5; expected 0 or less"),
         ({"is_observed": [True]}, "is_observed has the shape"),
@@ -274,9 +280,9 @@ def test_lists_must_be_of_one_kind():
     gradients = make_gradient_list([-1.0], [[1.0, 2.0]])
     with pytest.raises(InputError, match="list 1 is a GradientList of 2 parameters; expected a DecisionList"):
         FisherKernel().features([decisions, gradients])
-    with pytest.raises(InputError, match="lists is DecisionList; expected a sequence"):
+    with pytest.raises(InputError, match="lists is of the type DecisionList; expected a sequence"):
         FisherKernel().features(decisions)
-    with pytest.raises(InputError, match="a list is str; expected a DecisionList"):
+    with pytest.raises(InputError, match="a list is of the type str; expected a DecisionList"):
         FisherKernel().features(["(S a)"])
     with pytest.raises(InputError, match="gradients has 1 rows and log_probabilities 2 values"):
         make_gradient_list([-1.0, -2.0], [[1.0, 2.0]])

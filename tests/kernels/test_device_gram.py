@@ -83,7 +83,7 @@ def test_values_too_large_are_normalised_or_refused():
     trees = [chain, "(A (A a) (A a))"]
     kernel = tw.SubsetTreeKernel(decay=1.0, normalize=True)
     np.testing.assert_allclose(tw.gram(kernel, trees, device="cpu"), kernel(trees), rtol=1e-6)
-    with pytest.raises(InputError, match="the value of trees 0 and 0 is too large for a number"):
+    with pytest.raises(InputError, match="the kernel value of trees 0 and 0 overflows"):
         tw.gram(tw.SubsetTreeKernel(decay=1.0), trees, device="cpu")
 
 
@@ -98,7 +98,7 @@ def test_values_too_large_are_normalised_or_refused():
         ),
         (tw.SubsetTreeKernel() ** 2, {"device": "cpu"}, "Power cannot be evaluated on a PyTorch device"),
         (tw.SubsetTreeKernel(), {"device": 0}, "device is 0; expected the name of a PyTorch device, such as"),
-        (tw.SubsetTreeKernel(), {"device": "x"}, r"device is 'x'; expected one that PyTorch can use \("),
+        (tw.SubsetTreeKernel(), {"device": "x"}, r"device is 'x'; expected a device that PyTorch can use \("),
         (tw.SubsetTreeKernel(), {"device": "cpu", "logs": True}, "device and logs are both given; expected"),
         (tw.SubsetTreeKernel(), {"device": "cpu", "client": 1}, "device and a cluster are both given;"),
         (tw.SubsetTreeKernel(), {"device_memory": 1}, "device_memory has no effect without device; expected"),

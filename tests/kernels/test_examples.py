@@ -168,14 +168,14 @@ def test_a_kernel_of_somebody_else_comes_back(tmp_path):
 
 
 def test_a_kernel_of_the_same_name_as_another_is_refused():
-    with pytest.raises(TypeError, match="there is a kernel VectorKernel in treewright"):
+    with pytest.raises(TypeError, match=r"a kernel in treewright.* is already named VectorKernel"):
         type("VectorKernel", (VectorKernel,), {"__module__": "elsewhere"})
 
 
 def test_arrays_that_a_kernel_does_not_name_are_refused():
     state = kernel_state(Sum([VectorKernel()], weights=np.ones(1)))
     state.arrays["array1"] = np.ones(1)
-    with pytest.raises(InputError, match="array 'array1' of Kernel; expected none of that name"):
+    with pytest.raises(InputError, match="Kernel has an unknown array 'array1'; expected only its fields"):
         kernel_from_state(state)
 
 

@@ -142,11 +142,14 @@ def test_no_vectors_have_the_columns_of_others():
 @pytest.mark.parametrize(
     ("examples", "message"),
     [
-        ([[1, 2], [1]], r"example 1 has the shape \(1,\); expected \(2,\), as the first has"),
+        ([[1, 2], [1]], r"example 1 has the shape \(1,\); expected \(2,\), like the first"),
         ([[1, 2], "a"], "example 1 is the string 'a'; expected numbers"),
         ([[[1]]], r"example 0 has the shape \(1, 1\); expected one dimension"),
-        ([csr_matrix((1, 2)), csr_matrix((1, 3))], r"example 1 has the shape \(1, 3\); expected a row of 2"),
-        (np.array([1.0]), "the array has 1 dimensions; expected 2, a row for each example"),
+        (
+            [csr_matrix((1, 2)), csr_matrix((1, 3))],
+            r"example 1 has the shape \(1, 3\); expected a row with 2",
+        ),
+        (np.array([1.0]), "the array has 1 dimensions; expected 2, with a row for each example"),
         (np.array([["a"]]), "the array is of the type ndarray; expected numbers"),
         ([[1, np.nan]], "a vector has the value nan; expected finite numbers"),
         (csr_matrix([[np.inf]]), "a vector has the value inf; expected finite numbers"),
@@ -159,5 +162,5 @@ def test_what_is_no_vector_is_told(examples, message):
 
 
 def test_vectors_must_have_the_columns_of_others():
-    with pytest.raises(InputError, match="vectors have 3 columns; expected 2, as others have"):
+    with pytest.raises(InputError, match="vectors have 3 columns; expected 2, like the others"):
         as_matrix(ROWS, n_columns=2)

@@ -61,7 +61,7 @@ def expect_logs(kernel):
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
 def test_values_that_are_too_large_are_refused_with_the_names_of_trees(kernel):
     packed = kernel.pack([GIVEN[0]] * 8 + GIVEN[1:])
-    expected = "is too large for a number; expected smaller trees or decays, normalize=True, or logs"
+    expected = "overflows; expected a finite number; use smaller decays, normalize=True or logs"
     for act in (
         lambda: packed.block(range(10), range(10)),
         lambda: packed.block([8], [8]),
@@ -71,7 +71,7 @@ def test_values_that_are_too_large_are_refused_with_the_names_of_trees(kernel):
     ):
         with pytest.raises(InputError) as caught:
             act()
-        assert str(caught.value) == f"the value of trees 8 and 8 {expected}"
+        assert str(caught.value) == f"the kernel value of trees 8 and 8 {expected}"
 
 
 @pytest.mark.parametrize("kernel", [SUBSETS, PARTS], ids=lambda kernel: type(kernel).__name__)

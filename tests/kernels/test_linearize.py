@@ -246,12 +246,15 @@ def test_powers_of_vectors_are_left_out():
     [
         (
             tw.SmoothedPartialTreeKernel((["a"], [[1]])),
-            "the kernel has SmoothedPartialTreeKernel, which counts similar fragments, not only equal ones; ",
+            "the kernel contains SmoothedPartialTreeKernel, which counts similar fragments, not only equal",
         ),
-        (SUBSETS**2, "the kernel has Power, whose features are conjunctions of fragments; expected a sum"),
+        (
+            SUBSETS**2,
+            "the kernel contains Power, whose features are conjunctions of fragments; expected a sum",
+        ),
         (
             SUBSETS + SUBSETS * SUBTREES,
-            "the kernel has Product, whose features are pairs of fragments; expected",
+            "the kernel contains Product, whose features are pairs of fragments; expected",
         ),
     ],
 )
@@ -263,7 +266,7 @@ def test_kernels_that_are_no_sums_of_listed_fragments_are_not_explained(kernel, 
 
 def test_kernels_of_vectors_are_not_explained():
     with pytest.raises(
-        InputError, match="the kernel is VectorKernel, of vectors alone; expected one of trees"
+        InputError, match="the kernel is VectorKernel, which compares only vectors; expected a tree"
     ):
         TreeKernelClassifier(VECTORS).fit([[0.0], [1.0]], [0, 1]).explain([0.0])
 
@@ -273,16 +276,25 @@ def test_kernels_of_vectors_are_not_explained():
     [
         (
             tw.SmoothedPartialTreeKernel((["a"], [[1]])),
-            "the kernel has SmoothedPartialTreeKernel, which counts similar fragments, not only equal ones; "
-            "expected a sum of PartialTreeKernel, SubsetTreeKernel, SubtreeKernel and kernels of vectors$",
+            "the kernel contains SmoothedPartialTreeKernel, which counts similar fragments, not only equal "
+            "ones; expected a sum of PartialTreeKernel, SubsetTreeKernel, SubtreeKernel and vector kernels$",
         ),
-        (SUBSETS**2, "the kernel has Power, whose features are conjunctions of fragments; expected a sum of"),
-        (SUBSETS * SUBTREES, "the kernel has Product, whose features are pairs of fragments; expected a sum"),
+        (
+            SUBSETS**2,
+            "the kernel contains Power, whose features are conjunctions of fragments; expected a sum of",
+        ),
+        (
+            SUBSETS * SUBTREES,
+            "the kernel contains Product, whose features are pairs of fragments; expected a sum",
+        ),
         (
             SUBSETS + VECTORS,
-            "the kernel has VectorKernel of the kind rbf; expected linear kernels of vectors",
+            "the kernel contains VectorKernel of the kind rbf; expected only linear",
         ),
-        (tw.DependencyTreeKernel(), "the kernel is DependencyTreeKernel; expected PartialTreeKernel, Subset"),
+        (
+            tw.DependencyTreeKernel(),
+            "the kernel is DependencyTreeKernel, whose fragments cannot be listed; exp",
+        ),
     ],
 )
 def test_kernels_whose_features_cannot_be_listed_are_refused(kernel, found):
@@ -409,14 +421,14 @@ def test_labels_and_weights_are_checked():
     trees, labels = draw(8, 6)
     machine = TreeKernelClassifier().fit(trees, labels)
     model = LinearizedTreeClassifier(machine, prefit=True)
-    with pytest.raises(InputError, match=r"labels has the value 0\.5; expected classes"):
+    with pytest.raises(InputError, match=r"labels has the value 0\.5; expected class names"):
         model.fit(trees, np.arange(6) / 2)
-    with pytest.raises(InputError, match="labels are of NoneType, int; expected names or numbers"):
+    with pytest.raises(InputError, match="labels have the types NoneType, int; expected only names"):
         model.fit(trees, [None, 1] * 3)
     with pytest.raises(InputError, match=r"sample_weight has the shape \(2,\); expected \(6,\)"):
         model.fit(trees, labels, [1, 1])
     with pytest.raises(
-        InputError, match="class_weight has the class 'grey'; expected some of blue, green, red"
+        InputError, match="class_weight has the unknown class 'grey'; expected some of blue, green, red"
     ):
         model.set_params(class_weight={"grey": 1.0}).fit(trees, labels)
 
@@ -488,7 +500,7 @@ def test_parameters_can_be_searched():
         ({"n_fragments": 0}, "the number of fragments is 0; expected an integer of at least 1"),
         ({"max_size": 0}, "max_size is 0; expected an integer of at least 1"),
         ({"C": 0}, "C is 0; expected a number from"),
-        ({"prefit": True}, "machine is None; expected a fitted TreeKernelClassifier, as prefit is True"),
+        ({"prefit": True}, "machine is None; expected a fitted TreeKernelClassifier for prefit=True"),
         ({"machine": LinearSVC()}, r"machine is LinearSVC\(\); expected a TreeKernelClassifier or None"),
     ],
 )

@@ -335,38 +335,38 @@ def test_no_examples_have_no_decisions():
             {},
             [0, 1.5, 0, 1],
             None,
-            "^labels has the value 1.5; expected classes: names or integers$",
+            "^labels has the value 1.5; expected class names or integers$",
         ),
         (
             {},
             np.array([0, 1.5, 0, 1], dtype=object),
             None,
-            "^labels has the value 1.5; expected classes: names or integers$",
+            "^labels has the value 1.5; expected class names or integers$",
         ),
         (
             {},
             [0, None, 0, 1],
             None,
-            "^labels are of NoneType, int; expected names or numbers, which have an order$",
+            "^labels have the types NoneType, int; expected only names or only numbers$",
         ),
         (
             {},
             [{}, None, {}, None],
             None,
-            "^labels are of NoneType, dict; expected names or numbers, which have an order$",
+            "^labels have the types NoneType, dict; expected only names or only numbers$",
         ),
         (
             {},
             [[1], [1, 2], [0], [1]],
             None,
-            "^the labels are sequences of several lengths; expected one label per example$",
+            "^the labels are sequences of different lengths; expected one label per example$",
         ),
         ({}, ["a"] * 4, None, "all labels are 'a'; expected two classes or more"),
         ({}, ["a", "b"], None, r"the labels have the shape \(2,\); expected \(4,\), one per example"),
         ({}, list("abab"), [1, 1], r"sample_weight has the shape \(2,\); expected \(4,\)"),
         ({}, list("abab"), [1, 1, 1, -2], "sample_weight has the value -2; expected 0 or more"),
         ({}, list("abab"), [1, 1, 1, np.nan], "sample_weight has the value nan; expected finite numbers"),
-        ({}, list("abab"), [1, 0, 1, 0], "sample_weight is 0 for all of class 'b'; expected a positive"),
+        ({}, list("abab"), [1, 0, 1, 0], "sample_weight is 0 for all examples of class 'b'; expected"),
         ({"C": 0}, list("abab"), None, "C is 0; expected a number from 1e-12 to 1e[+]12"),
         ({"tol": -1}, list("abab"), None, "tol is -1; expected a number"),
         ({"max_iter": 0}, list("abab"), None, "max_iter is 0; expected an integer of at least 1"),
@@ -384,7 +384,7 @@ def test_no_examples_have_no_decisions():
             {"class_weight": {"c": 1}},
             list("abab"),
             None,
-            "class_weight has the class 'c'; expected some of a, b",
+            "class_weight has the unknown class 'c'; expected some of a, b",
         ),
         ({"class_weight": {"a": 0}}, list("abab"), None, r"class_weight\['a'\] is 0; expected a number"),
         ({"probability": 1}, list("abab"), None, "probability is 1; expected one of False, True"),
@@ -429,7 +429,7 @@ def test_no_examples_are_told():
     ids=lambda example: type(example).__name__,
 )
 def test_one_example_instead_of_many_is_told(example):
-    message = f"^the examples are {type(example).__name__}; expected a list or another iterable$"
+    message = f"^the examples are of the type {type(example).__name__}; expected a list or another iterable$"
     fitted = TreeKernelClassifier().fit(["(S a)", "(S b)"], [0, 1])
     for call in (
         lambda: TreeKernelClassifier().fit(example, [0, 1]),
@@ -452,7 +452,7 @@ def test_probabilities_are_there_only_if_they_are_wanted():
 def test_probabilities_that_were_not_learnt_are_told():
     vectors, labels, _ = draw(1)
     machine = TreeKernelClassifier(RBF).fit(vectors, labels).set_params(probability=True)
-    with pytest.raises(InputError, match="probability was False in fit; expected True for probabilities"):
+    with pytest.raises(InputError, match="probability was False in fit; expected True for predict_proba"):
         machine.predict_proba(vectors)
 
 

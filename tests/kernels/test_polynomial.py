@@ -90,7 +90,7 @@ def test_the_given_matrix_stays_as_it_is():
     ("degree", "rows", "message"),
     [
         (0, csr_matrix([[1]]), "degree is 0; expected an integer of at least 1"),
-        (2, csr_matrix([[1.0, 0.5]]), "rows has the value 0.5; expected 0 and 1 only"),
+        (2, csr_matrix([[1.0, 0.5]]), "rows has the value 0.5; expected only 0 and 1"),
         (2, [[1]], "rows is list; expected a sparse matrix"),
     ],
 )
@@ -100,7 +100,7 @@ def test_bad_input_is_told(degree, rows, message):
 
 
 def test_different_numbers_of_columns_are_told():
-    with pytest.raises(InputError, match="rows have 2 columns; expected 3, as those that they are compared"):
+    with pytest.raises(InputError, match="rows have 2 columns; expected 3, like the packed rows"):
         PolynomialKernel(2)(csr_matrix((1, 2)), csr_matrix((1, 3)))
 
 

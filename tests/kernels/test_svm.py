@@ -213,7 +213,7 @@ def test_values_that_are_no_numbers_of_32_bits_are_told(value, name):
     matrix, _, _ = draw(1)
     matrix[3, 7] = matrix[7, 3] = value
     with pytest.raises(
-        InputError, match=f"the kernel of examples 3 and 7 is {name}; expected a finite number"
+        InputError, match=f"the kernel value of examples 3 and 7 is {name}; expected a finite"
     ):
         RowCache(PackedMatrix(matrix)).fetch(np.array([3]))
 

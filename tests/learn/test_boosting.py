@@ -418,10 +418,10 @@ def test_examples_without_features_get_a_tree_of_one_leaf():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"labels": [1, 0, 1]}, "labels have 0; expected only 1 and -1"),
+        ({"labels": [1, 0, 1]}, "labels contain 0; expected only 1 and -1"),
         ({"labels": [1, 1]}, r"labels have the shape \(2,\); expected \(3,\)"),
         ({"biases": [1.0]}, r"biases have the shape \(1,\); expected \(3,\)"),
-        ({"biases": [1.0, -1.0, 1.0]}, "biases have a value below zero, or none; expected numbers from 0"),
+        ({"biases": [1.0, -1.0, 1.0]}, "biases contain a negative number, NaN or infinity"),
         ({"eta": 1.0}, "eta is 1.0; expected a number from 1e-06 to 0.999"),
         ({"eta": 0.995}, r"eta is 0.995 with a slack of 0.01; expected eta \* \(1 \+ slack\) below 1"),
         ({"sample_size": 0}, "sample_size is 0; expected an integer of at least 1"),
@@ -440,5 +440,5 @@ def test_the_penalty_is_lowered_only_when_nothing_gains():
 
 def test_a_state_of_other_examples_is_refused():
     state = make_ensemble(np.eye(3), [1, 1, -1]).get_state()
-    with pytest.raises(InputError, match="there are 2 examples; expected the 3 of the state"):
+    with pytest.raises(InputError, match="there are 2 examples; expected 3, as in the state"):
         BoostedTrees.from_state(state, CsrExamples(csr_matrix(np.eye(2))), [1, -1])

@@ -106,8 +106,13 @@ def test_a_tie_is_a_mistake():
 @pytest.mark.parametrize(
     ("first", "right", "given", "message"),
     [
-        ([0, 2], [0, 1], None, r"indptr has the shape \(2,\); expected \(3,\), one more than the lists"),
-        ([0, 2, 4], [0, 1], None, "list 1: the right row is 1; expected 2 to 3"),
+        (
+            [0, 2],
+            [0, 1],
+            None,
+            r"indptr has the shape \(2,\); expected \(3,\), one more than the number of lists",
+        ),
+        ([0, 2, 4], [0, 1], None, "list 1: the correct row is 1; expected 2 to 3"),
         ([0, 2], [0], [1.0], r"base_scores has the shape \(1,\); expected \(2,\), one score per row"),
     ],
 )

@@ -173,7 +173,7 @@ def test_rows_that_are_not_there_are_named():
     dense, first, right, *_ = draw(2)
     alternatives = make(first, right)
     for ranker in (AveragedRanker(), LogLinearRanker()):
-        with pytest.raises(InputError, match=f"rows has 2 rows; alternatives refer to 0 to {len(dense) - 1}"):
+        with pytest.raises(InputError, match=f"alternatives refer to rows 0 to {len(dense) - 1}"):
             ranker.fit(csr_matrix(dense[:2]), alternatives)
     with pytest.raises(InputError, match=r"coef_init has the shape \(3,\); expected \(8,\)"):
         AveragedRanker().fit(csr_matrix(dense), alternatives, coef_init=np.zeros(3))

@@ -120,11 +120,11 @@ def test_rows_may_be_made_when_they_are_asked_for():
     [
         ({"indptr": [0, 1, 1, 3]}, "list 1 is empty; expected at least one candidate"),
         ({"indptr": [0]}, r"indptr has the shape \(1,\)"),
-        ({"losses": [0.0, 1.0]}, r"losses has the shape \(2,\); expected \(3,\), one for each candidate"),
+        ({"losses": [0.0, 1.0]}, r"losses has the shape \(2,\); expected \(3,\), one per candidate"),
         ({"losses": [0.0, np.nan, 1.0]}, "losses contains nan; expected finite numbers"),
         ({"losses": ["a", "b", "c"]}, "losses is list; expected an array of numbers"),
         ({"base_scores": [0.0]}, "base_scores has the shape"),
-        ({"rows": np.eye(2)}, "rows has 2 rows; expected 3, one for each candidate"),
+        ({"rows": np.eye(2)}, "rows has 2 rows; expected 3, one per candidate"),
     ],
 )
 def test_bad_lists_are_named(changes, message):

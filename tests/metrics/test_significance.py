@@ -108,7 +108,7 @@ def test_constituents_are_tested_by_f1():
         ({"metric": "bleu"}, "metric is 'bleu'; expected one of uas, las"),
         (
             {"metric": "f1"},
-            "metric 'f1' is for ConstTree, but the trees are of another kind; expected another metric",
+            "metric 'f1' needs ConstTree, but the trees are of another kind; expected a metric for these",
         ),
         ({"n_shuffles": 0}, "n_shuffles is 0; expected an integer of at least 1"),
         ({"n_shuffles": 10.5}, "n_shuffles is 10.5; expected an integer of at least 1"),
@@ -147,7 +147,7 @@ def test_accuracies_that_are_equal_everywhere_are_not_different():
 
 def test_accuracies_of_unlike_numbers_are_refused():
     with pytest.raises(
-        InputError, match="the systems have 2 and 1 examples; expected the same number, and at least one"
+        InputError, match="the systems have 2 and 1 examples; expected equal numbers, at least one"
     ):
         accuracy_significance([True, False], [True])
 

@@ -122,7 +122,7 @@ def test_weights_of_a_given_threshold_are_whole_numbers():
 
 def test_an_end_of_time_is_told():
     X, y = parity_data()
-    with pytest.warns(UserWarning, match=r"max_seconds=0 was reached, and the best model so far is used"):
+    with pytest.warns(UserWarning, match=r"max_seconds=0 was reached; the best model so far is used"):
         classifier = tw.ConjunctionClassifier(max_seconds=0).fit(X, y)
     assert classifier.is_out_of_time_
     assert classifier.predict(X).shape == y.shape

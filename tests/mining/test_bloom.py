@@ -101,5 +101,5 @@ def test_an_empty_filter_lets_no_key_pass(lines):
 
 @pytest.mark.parametrize("keys", [[0.5], ["a"], [[1, 2]]])
 def test_keys_that_are_no_list_of_integers_are_refused(keys):
-    with pytest.raises(InputError, match=r"expected 1 of integers"):
+    with pytest.raises(InputError, match=r"expected a 1-dimensional array of integers"):
         SpectralBloomFilter(3, 64).add(keys)

@@ -241,7 +241,7 @@ def test_other_values_are_refused_with_a_remedy():
         InputError, match="X has 2 in row 1, column 0; expected only 0 and 1: binarise numbers"
     ):
         tw.L1BoostedTrees().fit([[0, 1], [2, 0]], [0, 1])
-    with pytest.raises(InputError, match=r"X holds text .* one-hot encode categories"):
+    with pytest.raises(InputError, match=r"X contains text .* one-hot encode categories"):
         tw.L1BoostedTrees().fit([["a"], ["b"]], [0, 1])
 
 
@@ -314,7 +314,7 @@ def test_class_weights_are_sample_weights():
 
 def test_samples_of_one_class_with_weights_are_refused():
     with pytest.raises(
-        InputError, match="samples of 1 class have a weight above zero; expected at least two"
+        InputError, match="the number of classes with a weight above zero is 1; expected at least 2"
     ):
         tw.L1BoostedTrees().fit([[0, 1], [1, 0]], [0, 1], sample_weight=[0, 1])
 

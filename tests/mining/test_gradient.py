@@ -302,7 +302,7 @@ def test_a_threshold_of_zero_is_approached_in_few_steps():
 
 def test_a_problem_of_other_rows_is_refused():
     rows, labels = random_problem(0, 2)
-    with pytest.raises(InputError, match="the problem has 39 rows; expected 40, as the space has"):
+    with pytest.raises(InputError, match="the problem has 39 rows; expected 40, like the feature space"):
         GradientMiner(degree=2, threshold=1).fit(
             PolynomialSpace(csr_matrix(rows)), label_problem(labels[1:], 2)
         )
@@ -314,7 +314,7 @@ def test_a_problem_of_other_rows_is_refused():
         (lambda: label_problem([0, 2], 2), "labels are from 0 to 2; expected 0 to 1"),
         (
             lambda: label_problem([0.5], 2),
-            "labels is an array of 1 dimensions of float64; expected 1 of integers",
+            "labels is a 1-dimensional array of float64; expected a 1-dimensional array of integers",
         ),
         (lambda: list_problem([0, 2, 4], [0, 1]), "right[1] is 1; expected a row from 2 to 3"),
         (
@@ -323,7 +323,7 @@ def test_a_problem_of_other_rows_is_refused():
         ),
         (
             lambda: list_problem([0, 2], [0], costs=[1]),
-            "costs has the shape (1,); expected (2,), one for each row",
+            "costs has the shape (1,); expected (2,), one value per row",
         ),
     ],
 )

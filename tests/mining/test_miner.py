@@ -226,7 +226,7 @@ def test_settings_can_be_searched():
         (csr_matrix([[0, 1], [0, -3]]), "X has -3 in row 1, column 1; expected only 0 and 1: binarise"),
         (
             pd.DataFrame({"colour": ["red", "blue"]}, dtype=object),
-            "X holds text (could not convert string to float: 'red'); expected only 0 and 1",
+            "X contains text (could not convert string to float: 'red'); expected only 0 and 1",
         ),
     ],
 )
@@ -270,7 +270,7 @@ def test_one_class_is_refused():
 
 def test_a_threshold_that_selects_nothing_is_told():
     X, y = conjunction_data()
-    with pytest.warns(UserWarning, match="no conjunction is selected with threshold 1000; a lower one"):
+    with pytest.warns(UserWarning, match="no conjunction is selected with threshold 1000; use a lower"):
         miner = tw.ConjunctionMiner(threshold=1000).fit(X, y)
     assert miner.transform(X).shape == (400, 0)
 

@@ -17,7 +17,7 @@ def test_rows_that_are_not_binary_are_refused():
 
 
 def test_a_budget_of_candidates_and_a_limit_to_memory_exclude_each_other():
-    with pytest.raises(InputError, match="budget is 9 and memory_limit 64; expected one of them"):
+    with pytest.raises(InputError, match="budget is 9 and memory_limit is 64; expected one of them"):
         PolynomialSpace([[1, 0]], budget=9, memory_limit=64)
 
 

@@ -247,5 +247,5 @@ def test_other_models_are_refused():
         tw.list_rules(LogisticRegression().fit(X, y), X, y)
     final = KNeighborsClassifier()
     model = tw.ConjunctionClassifier(degree=2, threshold=5, final_estimator=final).fit(X, y)
-    with pytest.raises(InputError, match="has no weights; expected a linear one"):
+    with pytest.raises(InputError, match="has no weights; expected a linear estimator"):
         tw.list_rules(model, X, y)

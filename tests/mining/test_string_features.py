@@ -180,7 +180,7 @@ def test_estimators_work_in_pipelines_and_searches():
 
 def test_nothing_selected_is_said_and_the_most_frequent_class_is_predicted():
     texts, labels = ["a", "b", "b"] * 3, ["x", "y", "y"] * 3
-    with pytest.warns(UserWarning, match="no n-gram is selected with threshold 99; a lower one selects more"):
+    with pytest.warns(UserWarning, match="no n-gram is selected with threshold 99; use a lower threshold"):
         classifier = tw.StringFeatureClassifier(threshold=99).fit(texts, labels)
     assert classifier.features_ == []
     assert set(classifier.predict(texts)) == {"y"}
@@ -195,7 +195,7 @@ def test_nothing_selected_is_said_and_the_most_frequent_class_is_predicted():
         (np.zeros((2, 2)), [0, 1], "X is an array of 2 dimensions; expected a list of texts"),
         ([1.5, 2.5], [0, 1], "text 0 is 1.5; expected a string, a list of words, or a list of (word, tag)"),
         (["a", None], [0, 1], "text 1 is None; expected a string"),
-        (["a", "b"], [0], "y has 1 labels; expected 2, one for each text"),
+        (["a", "b"], [0], "y has 1 labels; expected 2, one per text"),
         (["a", "b"], None, "y is None; expected a label for each text"),
         (["a", "b"], ["x", "x"], "y has only one class, 'x'; expected at least two"),
     ],

@@ -326,7 +326,7 @@ TREE = DepTree(["a", "b"])
 @pytest.mark.parametrize(
     ("heads", "message"),
     [
-        ([], "0 lists of heads for 1 sentences; expected as many"),
+        ([], "0 lists of heads for 1 sentences; expected one list per sentence"),
         (
             [np.zeros((65, 2), dtype=np.int32)],
             "sentence 1 of 2 words has heads of the shape (65, 2); expected (1 to 64 trees, 2)",

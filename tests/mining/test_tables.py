@@ -265,7 +265,7 @@ def test_frames_come_out_with_names():
         ({"income": [np.inf] * 400}, "column 'income' has infinity in row 0; expected finite numbers or NaN"),
         (
             {"age": pd.to_datetime(["2020-01-01"] * 400)},
-            r"column 'age' holds dates; expected numbers \(such as years\) or categories",
+            r"column 'age' contains dates; expected numbers \(such as years\) or categories",
         ),
     ],
 )
@@ -283,7 +283,7 @@ def test_other_values_are_refused_with_their_place(change, message):
         ({"encoding": "ordinal"}, "encoding is 'ordinal'; expected one of thresholds, intervals, nested"),
         (
             {"categorical_features": ["town"]},
-            "categorical_features has 'town'; expected names of columns or numbers below 6",
+            "categorical_features has 'town'; expected column names, or indices below 6",
         ),
     ],
 )

@@ -32,7 +32,7 @@ def run_python(program, **environment):
 @COMPILES
 def test_the_first_run_says_that_it_compiles_and_the_second_is_silent(tmp_path):
     first, second = (run_python(PROGRAM, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
-    assert first.startswith("treewright compiles its inner loops, once for this machine (kept in ")
+    assert first.startswith("treewright compiles its inner loops once for this machine (stored in ")
     assert str(tmp_path) in first
     assert first.count("\n") == 1
     assert second == ""

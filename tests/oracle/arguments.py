@@ -1,8 +1,8 @@
-"""What belongs to the tree of a predicate and an argument, from the definition, node by node."""
+"""The tree of a predicate and an argument, built node by node from its definition."""
 
 
 def paths(tree):
-    """Return the way from the root to each node, as places among children, in post-order."""
+    """Return the path from the root to each node, as indices of children, in post-order."""
     found = []
 
     def visit(node, way):
@@ -15,7 +15,10 @@ def paths(tree):
 
 
 def enclose(tree, predicate, node, lemma, mark="-ARG"):
-    """Return the smallest subtree with both, without what is off the way, in brackets."""
+    """Return the smallest subtree with predicate and argument, in brackets.
+
+    Nodes that are not on the path to one of them are left out, except below the argument.
+    """
     ways = paths(tree)
     leaves = [way for way in ways if not at(tree, way).children]
     word, argument = leaves[predicate], ways[node]
@@ -40,7 +43,7 @@ def enclose(tree, predicate, node, lemma, mark="-ARG"):
 
 
 def at(tree, way):
-    """Return the subtree at the end of a way."""
+    """Return the subtree at the end of a path."""
     for place in way:
         tree = tree.children[place]
     return tree

@@ -1,10 +1,10 @@
-"""ConstTree from the definition: nested tuples and plain recursion."""
+"""Constituency trees from their definition, by nested tuples and plain recursion."""
 
 from typing import NamedTuple
 
 
 class Node(NamedTuple):
-    """A labelled node over its children; a leaf has none."""
+    """A labelled node with its children; a leaf has none."""
 
     label: str
     children: tuple["Node", ...] = ()
@@ -24,7 +24,7 @@ def sizes(tree):
 
 
 def parents(tree, first=0):
-    """List the post-order position of each node's parent, for a tree whose first node stands at `first`."""
+    """List the post-order position of each node's parent, for a tree whose first node is at `first`."""
     root = first + len(nodes(tree)) - 1
     found = []
     for child in tree.children:
@@ -67,7 +67,7 @@ def without_functions(tree):
 
 
 def without_tags(tree, dropped):
-    """Drop the leaves whose parent's label is in `dropped`, then the inner nodes that are left empty."""
+    """Drop the leaves whose parent's label is in `dropped`, then the inner nodes that have become empty."""
     if not tree.children:
         return tree
     kept = [

@@ -1,14 +1,14 @@
-"""Scores of candidates as functions of the output layer of a soft-max model, from their definitions.
+"""Scores of candidates as functions of the output layer of a softmax model, from their definitions.
 
-A model has weights (n_outputs, n_hidden), biases (n_outputs,) and groups, pairs of a first and an end output.
-A candidate is a list of choices (hidden vector, group, output, allowed outputs, is it observed).
+A model has weights (n_outputs, n_hidden), biases (n_outputs,) and groups, each given by its first output and
+its end. A candidate is a list of choices (hidden vector, group, output, allowed outputs, is_observed).
 """
 
 import math
 
 
 def make_candidates(rng, n_candidates=4, *, n_hidden=2):
-    """Return a list of candidates that share beginnings: actions (0 shifts, 1, 2) and words (3 to 6)."""
+    """Return candidates with shared prefixes: actions (0 to 2, 0 is the shift) and words (3 to 6)."""
     hidden = {}
 
     def vector(history):
@@ -35,7 +35,7 @@ def make_candidates(rng, n_candidates=4, *, n_hidden=2):
 
 
 def choice_log(weights, biases, choice, frozen=None):
-    """Return the logarithm of the probability of a choice; a frozen model, if any, normalises it."""
+    """Return the log probability of a choice; it is normalised by the frozen model, if one is given."""
     hidden, _, output, allowed, _ = choice
     base = (weights, biases) if frozen is None else frozen
     logits = {each: float(base[0][each] @ hidden + base[1][each]) for each in allowed}
@@ -60,7 +60,11 @@ def reranking_score(weights, biases, candidates, number, frozen=None):
 
 
 def total(weights, biases, candidates, position=0):
-    """Return what candidates that agree before `position` give from there on, with those not computed."""
+    """Return the total probability, from `position` on, of candidates that agree before it.
+
+    It includes an estimate for continuations that no candidate has: the probabilities of unobserved choices
+    are normalised over those that candidates make.
+    """
     if all(len(candidate) == position for candidate in candidates):
         return 1.0
     parts = {}
@@ -77,7 +81,7 @@ def total(weights, biases, candidates, position=0):
 
 
 def top_score(weights, biases, candidates, number):
-    """Equation 4, with the sum over all candidates estimated from those there are."""
+    """Equation 4, with the sum over all candidates estimated from the given ones."""
     posterior = math.exp(candidate_log(weights, biases, candidates[number])) / total(
         weights, biases, candidates
     )
@@ -85,7 +89,7 @@ def top_score(weights, biases, candidates, number):
 
 
 def differentiate(function, weights, biases, *, width=1e-5):
-    """Return derivatives by central differences, for each output those of its weights, then of its bias."""
+    """Return derivatives by central differences: for each output, of its weights and then of its bias."""
     slopes = []
     for output in range(len(biases)):
         units = [weights[output : output + 1, unit] for unit in range(weights.shape[1])]

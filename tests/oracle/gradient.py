@@ -1,4 +1,4 @@
-"""Algorithm 1 of Qian & Liu (2015), corrected, over all conjunctions there are, without any pruning."""
+"""Algorithm 1 of Qian & Liu (2015), corrected, over all conjunctions, without any pruning."""
 
 from itertools import combinations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def all_conjunctions(rows, degree):
-    """Return the columns of every conjunction up to a degree that is present in some row, by order."""
+    """Return, by order, the columns of every conjunction of up to `degree` columns in some row."""
     found = {order: set() for order in range(1, degree + 1)}
     for row in rows:
         present = np.flatnonzero(row).tolist()
@@ -16,7 +16,7 @@ def all_conjunctions(rows, degree):
 
 
 def mine_labels(rows, labels, n_classes, *, degree, threshold, rounds, step, pretrain_order=0):
-    """Return weights {(conjunction, output): weight}, intercepts, and survivors of each order and round."""
+    """Return weights {(conjunction, output): weight}, intercepts, and survivor counts by round and order."""
     n_outputs = 1 if n_classes == 2 else n_classes
     space = all_conjunctions(rows, degree)
     weights = {}
@@ -38,7 +38,7 @@ def present(row, conjunction):
 
 
 def violators(rows, labels, n_classes, weights, intercept, degree):
-    """Return the violators as (row, output whose #f+ rises or None, output whose #f- rises or None)."""
+    """Return violators as (row, right, wrong): the outputs whose #f+ and #f- they increase, or None."""
     found = []
     for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
         score = intercept.copy()
@@ -50,14 +50,14 @@ def violators(rows, labels, n_classes, weights, intercept, degree):
                 found.append((row, 0, None) if label == 1 else (row, None, 0))
             continue
         turn = [(label + 1 + (number + each) % (n_classes - 1)) % n_classes for each in range(n_classes - 1)]
-        worst = max(turn, key=lambda output: score[output])  # the first of equals
+        worst = max(turn, key=lambda output: score[output])  # the first if tied
         if 1 + score[worst] - score[label] > 0:
             found.append((row, label, worst))
     return found
 
 
 def one_round(rows, space, weights, intercept, wrong, degree, threshold, step):
-    """Step once; return how many features entered, and how many of each order are above the threshold."""
+    """Take one step; return the number of new features, and the number above the threshold for each order."""
     before = dict(weights)
     entered, kept = set(), []
     for order in range(1, degree + 1):

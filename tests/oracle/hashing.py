@@ -1,4 +1,4 @@
-"""Keys, with Python's integers."""
+"""Hash keys, computed with Python integers."""
 
 import hashlib
 
@@ -11,7 +11,7 @@ def mix(key, value, fold=29):
 
 
 def mix_all(*values):
-    """Mix values one after another, from PRIME on."""
+    """Mix values one after another, starting from PRIME."""
     key = PRIME
     for value in values:
         key = mix(key, value)
@@ -19,6 +19,6 @@ def mix_all(*values):
 
 
 def hash_text(text):
-    """Return the first 64 bits of BLAKE2b, lowest byte first."""
+    """Return a 64-bit BLAKE2b hash, read in little-endian order."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return sum(byte << 8 * at for at, byte in enumerate(digest))

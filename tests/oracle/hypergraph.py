@@ -1,4 +1,4 @@
-"""Derivations of hypergraphs, all of them."""
+"""All derivations of hypergraphs, by enumeration."""
 
 from itertools import product
 
@@ -19,7 +19,7 @@ def derivations(edges, node):
 
 
 def node_marginals(edges, scale):
-    """Return how often each node is to be expected in a derivation of the last, and the log sum."""
+    """Return the expected count of each node in a derivation of the last node, and the log of the sum."""
     found = derivations(edges, len(edges) - 1)
     scores = scale * np.array([score for score, _ in found])
     log_sum = np.logaddexp.reduce(scores)
@@ -30,7 +30,7 @@ def node_marginals(edges, scale):
 
 
 def random_edges(rng, n_nodes):
-    """Draw a hypergraph: each node has up to two edges to nodes before it; some have none at all."""
+    """Draw a hypergraph: each node has up to three edges, with up to two tails each."""
     edges = []
     for node in range(n_nodes):
         n_edges = int(rng.integers(0, 4)) if node % 2 else 2

@@ -1,8 +1,8 @@
-"""Left-corner derivations by recursion, and the surroundings of each decision from the whole past."""
+"""Left-corner derivations by recursion, and the context of each decision, computed from the whole history."""
 
 
 def decisions(tree):
-    """List the decisions that make a tree: a kind, a label or tag, and a word."""
+    """List the decisions that build a tree, each as a kind, a label or tag, and a word."""
     return [*complete(tree), ("attach", None, None)]
 
 
@@ -29,7 +29,7 @@ def is_tag(tree):
 
 
 class Node:
-    """A node of the tree that is made; those of an adjunction are one."""
+    """A node of the tree that is built; the nodes of an adjunction are one node."""
 
     def __init__(self, label, word=None):
         self.label = label
@@ -38,7 +38,7 @@ class Node:
 
 
 def surroundings(sequence):
-    """Return, before each decision, the four links, the last decision, the top's label, and two words."""
+    """Return the context of each decision: four links, the last decision, the top's label, and two words."""
     stack = [Node("ROOT")]
     tops, found = [], []
     for number, (kind, label, word) in enumerate(sequence):
@@ -59,7 +59,7 @@ def surroundings(sequence):
 
 
 def links(stack, tops):
-    """Find when the top, the node below it, and its first and last child were last on top."""
+    """Return when the top, the node below it, and the top's first and last child were last on top."""
     top = stack[-1]
     below = stack[-2] if len(stack) > 1 else None
     children = top.children or [None]

@@ -1,4 +1,4 @@
-"""Choosing nodes of a tree none of which is inside another, by trying all choices."""
+"""Choices of non-overlapping nodes of a tree, by trying all of them."""
 
 from itertools import combinations
 
@@ -21,7 +21,7 @@ def best_sum(places, gains):
 
 
 def best_names(values, classes, core):
-    """Return the largest sum of values of a class for each row, none of `core` twice."""
+    """Return the largest sum of values if each row gets one class and no class of `core` is used twice."""
     sums = [(0.0, frozenset())]
     for row in values:
         sums = [

@@ -1,4 +1,4 @@
-"""PARSEVAL as the manual of evalb describes it, by recursion over nested lists, one pair at a time."""
+"""PARSEVAL scores as described in the manual of evalb, by recursion over nested lists."""
 
 import re
 
@@ -6,7 +6,7 @@ DELETED = ["TOP", "-NONE-", ",", ":", "``", "''", "."]
 
 
 def nested(text):
-    """Read brackets into [label, child, ...] with words as strings."""
+    """Parse a bracketed tree into nested lists [label, child, ...], with words as strings."""
     tokens = re.findall(r"[()]|[^()\s]+", text)
 
     def read(at):

@@ -1,4 +1,4 @@
-"""Scores of semantic roles by the definition: arguments one by one, every pair compared."""
+"""Scores of semantic roles from their definition, by comparing every pair of arguments."""
 
 
 def join(arguments):
@@ -15,7 +15,7 @@ def join(arguments):
 
 
 def n_same(left, right):
-    """Count the pairs of equal things, each thing used once."""
+    """Count the pairs of equal elements, using each element once."""
     rest = list(right)
     n = 0
     for one in left:

@@ -1,10 +1,10 @@
-"""The randomisation test by trying every exchange."""
+"""The randomisation test, by trying every exchange."""
 
 from itertools import product
 
 
 def exact_p_value(correct_a, correct_b, n_words):
-    """Share of the 2^n exchanges whose difference in percent is at least the observed one."""
+    """Return the fraction of the 2^n exchanges whose difference is at least as large as the observed one."""
     observed = abs(sum(correct_a) - sum(correct_b)) / n_words
     n_as_large = 0
     for exchanged in product([False, True], repeat=len(correct_a)):

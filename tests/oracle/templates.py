@@ -1,4 +1,4 @@
-"""Features of whole trees, by walking through each tree for each line of the templates."""
+"""Features of whole trees, by traversing each tree for each line of the templates."""
 
 import itertools
 
@@ -14,7 +14,7 @@ def modifiers(heads, head, is_right):
 
 
 def find_roles(heads, word):
-    """Return the words that there are around a word, by their roles."""
+    """Return the existing words around a word, by their roles."""
     roles = {"m": word}
     for below, above in itertools.pairwise(ANCESTORS):
         if roles.get(below, 0) == 0:
@@ -45,7 +45,7 @@ def look(words, tags, heads, word, attribute):
 
 
 def feature(line, words, tags, heads, word):
-    """Return the feature of a line at a word, or None where there is none."""
+    """Return the feature of a line at a word, or None if there is none."""
     roles = find_roles(heads, word)
     atoms = [atom.split(".") for atom in line.split()]
     named = {role for role, _ in atoms}
@@ -68,7 +68,7 @@ def features(lines, words, tags, heads):
 
 
 def telling_features(lines, words, tags, candidates):
-    """Return for each candidate of a list its features, without those that all of them have."""
+    """Return the features of each candidate of a list, except those that all candidates have."""
     found = [features(lines, words, tags, heads) for heads in candidates]
     shared = set.intersection(*found)
     return [each - shared for each in found]

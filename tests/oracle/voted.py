@@ -1,4 +1,4 @@
-"""The perceptron of figure 1 of Titov & Henderson (2005), comparison by comparison, all weights kept."""
+"""The perceptron of figure 1 of Titov & Henderson (2005), which stores the weights after each comparison."""
 
 
 def dot(a, b):
@@ -6,9 +6,10 @@ def dot(a, b):
 
 
 def pass_through(lists, *, epochs=1):
-    """Return the weights after each comparison, and those at the beginning.
+    """Return the initial weights, and the weights after each comparison.
 
-    A list has candidates (features, loss, given score). The best, by loss and then by score, comes first.
+    A list has candidates (features, loss, given score). The best candidate, by loss and then by score, is
+    compared with each of the others.
     """
     weights = [0.0] * len(lists[0][0][0])
     passed, start = [], list(weights)
@@ -28,7 +29,7 @@ def mean(passed):
 
 
 def votes(passed, candidates):
-    """Return how many of the weights choose each candidate; the first among equals."""
+    """Return the number of weights that choose each candidate, the first if tied."""
     counts = [0] * len(candidates)
     for weights in passed:
         scores = [dot(weights, features) + given for features, _, given in candidates]

@@ -96,7 +96,7 @@ def test_without_the_extra_the_page_is_plain_and_says_how_to_get_another(monkeyp
 @pytest.mark.parametrize("name", ["report.html", "model.tw", "treebank.conllu"])
 def test_the_demo_writes_over_nothing_that_is_not_its_own(fail, tmp_path, name):
     (tmp_path / name).write_text("precious")
-    expected = f"{tmp_path / name} was not written by the demo; expected another folder (--out)"
+    expected = f"{tmp_path / name} was not written by the demo; choose another folder with --out"
     assert fail("demo", "--out", tmp_path) == f"treewright: {expected}"
     assert (tmp_path / name).read_text() == "precious"
 
@@ -153,7 +153,7 @@ def test_a_demo_that_was_cut_off_goes_on_to_the_same_model(fail, monkeypatch, tm
     monkeypatch.undo()
     left = out / "model.tw.checkpoint"
     assert fail(*options).endswith(
-        f"{left} exists, from a run that was interrupted; add --resume, or delete it"
+        f"{left} exists from an interrupted run; add --resume, or delete the folder"
     )
     run_command(*options, "--resume")
     assert (out / "model.tw").read_bytes() == (tmp_path / "whole" / "model.tw").read_bytes()

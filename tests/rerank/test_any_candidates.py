@@ -309,19 +309,19 @@ def test_the_top_kernel_can_be_used_too():
     [
         ({"learner": "tree"}, {}, "learner is 'tree'; expected one of perceptron, svm"),
         ({"base_weights": ()}, {}, r"base_weights is \(\); expected a sequence of at least one number"),
-        ({"base_weights": (1, 2)}, {}, "base_weights has 2 values; expected one value, or dev to choose"),
+        ({"base_weights": (1, 2)}, {}, "base_weights has 2 values; expected one, or dev to choose one"),
         ({"base_weights": (-1,)}, {}, r"base_weights\[0\] is -1; expected a number from 0"),
         ({"kernel": "sst"}, {}, "kernel is 'sst'; expected a kernel"),
         (
             {"kernel": VectorKernel(), "learner": "svm"},
             {},
-            "learner is 'svm' and kernel VectorKernel; expected",
+            "learner is 'svm' and kernel is VectorKernel; expected",
         ),
         ({"kernel": FisherKernel()}, {}, "list 0: a list is of type ndarray; expected a DecisionList"),
         ({}, {"lists": []}, "lists is list; expected a sequence of at least one list"),
         ({}, {"lists": [np.eye(2), np.zeros((0, 2))]}, "list 1 is empty; expected at least one candidate"),
         ({}, {"lists": [np.eye(2), np.eye(3)[:2]]}, "list 1: vectors have 3 columns; expected 2"),
-        ({}, {"lists": [np.eye(2), 3]}, "list 1: the examples are int; expected a list"),
+        ({}, {"lists": [np.eye(2), 3]}, "list 1: the examples are of the type int; expected a list"),
         (
             {},
             {"lists": [[{"a": 1}, {2: 1}], [{}, {}]]},

@@ -318,11 +318,11 @@ def test_an_interrupted_training_goes_on_and_parses_nothing_again(
     assert again.kbest(test) == whole.kbest(test)
     # Lists of training sentences do not depend on the second parser; those of dev sentences do.
     with pytest.raises(
-        InputError, match="dev is a checkpoint of a run with other data or options; use those"
+        InputError, match="dev is a checkpoint of a run with other data or options; use the data"
     ):
         make_reranker(leftcorner).fit(train, dev, checkpoint=tmp_path / "kept")
     with pytest.raises(
-        InputError, match="lists is a checkpoint of a run with other data or options; use those"
+        InputError, match="lists is a checkpoint of a run with other data or options; use the data"
     ):
         make_reranker(leftcorner, k=3).fit(train, dev, checkpoint=tmp_path / "kept")
 
@@ -454,7 +454,7 @@ def test_derived_kernels_need_the_network_of_a_left_corner_parser(train, kernel)
     with pytest.raises(InputError) as caught:
         make_reranker(tw.ConstituentParser(), kernel=kernel).fit(train)
     assert str(caught.value) == (
-        f"kernel={kernel!r} with a ConstituentParser; "
+        f"kernel={kernel!r} does not work with a ConstituentParser; "
         "expected a LeftCornerParser, whose network defines the kernel"
     )
 

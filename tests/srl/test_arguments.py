@@ -140,9 +140,9 @@ def test_trees_and_roles_of_different_sentences_are_refused(tmp_path):
     sentences = read(tmp_path, COLUMNS)
     with pytest.raises(InputError, match="2 trees but 1 sentences"):
         tw.find_arguments([MARY, MARY], sentences)
-    with pytest.raises(InputError, match="tree 1 has 2 words, its sentence with roles 6"):
+    with pytest.raises(InputError, match="tree 1 has 2 words, but its sentence with roles has 6"):
         tw.find_arguments([tw.ConstTree.parse("(S (N a) (V b))")], sentences)
-    with pytest.raises(InputError, match="word 1 of tree 1 is 'John', of its sentence with roles 'Mary'"):
+    with pytest.raises(InputError, match="word 1 of tree 1 is 'John', but 'Mary' in its sentence with roles"):
         tw.find_arguments([MARY.with_words(["John", *MARY.words()[1:]])], sentences)
     with pytest.raises(InputError, match="sentence 1 is a PropSentence; expected a ConstTree"):
         tw.find_arguments(sentences, [MARY])
@@ -150,7 +150,7 @@ def test_trees_and_roles_of_different_sentences_are_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("predicate", "node", "message"),
-    [(6, 2, "the predicate is word 6 of a tree of 6"), (1, 99, "the argument is node 99")],
+    [(6, 2, "the predicate is word 6 of a tree with 6 words"), (1, 99, "the argument is node 99")],
 )
 def test_places_outside_of_the_tree_are_refused(predicate, node, message):
     with pytest.raises(InputError, match=message):

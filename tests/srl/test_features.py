@@ -123,8 +123,8 @@ def test_a_table_is_the_same_after_saving():
             "phrase colour",
             "template 'phrase colour' has 'colour'; expected standard, extended or lines of predicate",
         ),
-        ("\n", "features is '.n'; expected standard, extended or templates"),
-        (3, "features is 3; expected standard"),
+        ("\n", "features is '.n'; expected 'standard', 'extended' or templates"),
+        (3, "features is 3; expected 'standard'"),
     ],
 )
 def test_unknown_features_are_refused(features, message):

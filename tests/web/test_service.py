@@ -357,11 +357,15 @@ def test_serving_leaves_models_as_they_are(client, models):
 @pytest.mark.parametrize(
     ("body", "code", "reason"),
     [
-        ({}, 422, "the body has neither; expected text or sentences"),
-        ({"text": "a", "sentences": [[{"word": "b"}]]}, 422, "the body has sentences and text; expected"),
+        ({}, 422, "the body has neither text nor sentences; expected one of them"),
+        (
+            {"text": "a", "sentences": [[{"word": "b"}]]},
+            422,
+            "the body has both text and sentences; expected",
+        ),
         ({"text": "  \n "}, 422, "text has no words; expected at least one"),
         ({"text": 7}, 422, "text is '7'; expected a valid string"),
-        ({"text": "a", "kk": 2}, 422, "'kk' is not a field of the request; expected those listed in /docs"),
+        ({"text": "a", "kk": 2}, 422, "'kk' is not a field of the request; expected a field listed in /docs"),
         ({"text": "a", "model": "x"}, 404, "model is 'x'; expected one of parser, reranker, gold, const"),
         ({"text": "1\tThe\t_\n"}, 422, "text:1: 3 columns; expected 10, separated by tabs"),
         ({"text": "(S (NP"}, 422, "text:1: end of input inside the tree that begins in line 1"),
@@ -391,7 +395,10 @@ def test_what_cannot_be_used_is_told_in_one_sentence(client, body, code, reason)
 def test_too_many_trees_are_refused(client):
     assert refuse(client, "/kbest", {"text": "a", "k": 51}, 422).startswith("k is '51'; expected")
     reason = refuse(client, "/kbest", {"text": "Bread slept! " * 11, "k": 50}, 413)
-    assert reason == "50 trees of 11 sentences; expected at most 500 trees; send several requests"
+    assert reason == (
+        "the request is for 50 trees of each of 11 sentences; expected at most 500 trees; "
+        "send several requests"
+    )
 
 
 def test_limits_of_size_are_kept(models):
@@ -399,12 +406,14 @@ def test_limits_of_size_are_kept(models):
     with TestClient(make_app({"parser": models["parser"]}, limits=limits)) as client:
         words = [[{"word": "abcdefgh"}] * 6]
         assert refuse(client, "/parse", {"text": "a" * 41}, 413).startswith(
-            "41 characters; expected at most 40"
+            "the request has 41 characters; expected at most 40"
         )
-        assert refuse(client, "/parse", {"sentences": words}, 413).startswith("48 characters; expected")
+        assert refuse(client, "/parse", {"sentences": words}, 413).startswith(
+            "the request has 48 characters; expected"
+        )
         reason = refuse(client, "/parse", {"text": "a b c d e f"}, 413)
         assert reason == "sentence 1 has 6 words; expected at most 5"
-        assert refuse(client, "/parse", {"text": "Go! Go! Go! Go!"}, 413).startswith("4 sentences; expected")
+        assert refuse(client, "/parse", {"text": "Go! Go! Go! Go!"}, 413).startswith("the request has 4")
         reason = refuse(client, "/parse", {"text": "x" * limits.max_bytes}, 413)
         assert reason == f"the body is too large; expected at most {limits.max_bytes} bytes"
 

@@ -1,4 +1,4 @@
-"""Reading of CoNLL-U and plain text, and writing of CoNLL-U, for models that annotate words."""
+"""Functions that read CoNLL-U or plain text and write CoNLL-U, for models that annotate words."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +14,14 @@ from treewright.data.formats import FORMATS, NO_TEXT, TITLES, open_text_or_trees
 from treewright.errors import InputError
 
 OTHERS = {"brackets": TITLES["constituents"], "props": TITLES["propositions"], "binary": NO_TEXT}
-"""Descriptions of contents that cannot be read as words."""
+"""Descriptions of file contents that are not sentences of words, for error messages."""
 
 
 @contextmanager
 def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterator[DepTree]]:  # noqa: ANN401
-    """Open a file of sentences: CoNLL-U or a related format, in which heads may be missing, or plain text.
+    """Open a file of sentences in plain text, CoNLL-U or a related format; heads may be missing.
 
-    Plain text is split by the tokenizer, if there is one, or else by spaCy's rules for the requested
+    Plain text is split by the tokenizer, if there is one, and otherwise by spaCy's rules for the requested
     language.
     """
     with open_text_or_trees(source) as (content, stream):
@@ -30,7 +30,9 @@ def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterat
         elif (request.raw or content == "text") and tokenizer is not None:
             if request.fixed_heads:
                 place = source_name(source)
-                raise InputError(f"--fixed-heads with plain text, {place}; expected CoNLL-U with heads")
+                raise InputError(
+                    f"{place} is plain text, which has no heads for --fixed-heads; expected CoNLL-U"
+                )
             yield tokenizer.iter_split(iter_text(stream))
         elif request.raw:
             yield split_by_rules(stream, "xx")
@@ -45,7 +47,7 @@ def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterat
         elif any(text.strip() for text in iter_text(stream)):
             raise InputError(
                 f"{source_name(source)} looks like plain text, but this model has no tokenizer; expected "
-                "CoNLL-U, a pipeline such as 'en', or --raw (needs the extra spacy)"
+                "CoNLL-U, a pipeline such as 'en', or --raw (needs the spacy extra)"
             )
         else:
             yield iter(())
@@ -76,7 +78,7 @@ class ConlluFormatter:
         number : int
             Number of the sentence, from 1.
         analyses : list of Analysis
-            Its analyses, best first.
+            The analyses of the sentence, best first.
         """
         if number == 1:
             self._layout = declared_layout(analyses[0].tree.comments, self._target)

@@ -1,8 +1,8 @@
 """The common interface of taggers, parsers, rerankers and role labelers: sentences in, analyses out.
 
 `annotate` returns the analyses of each sentence. The other methods describe what a model can do, how it reads
-sentences and how it writes analyses. Thus `annotate_file`, the web service and the spaCy component work with
-every model class.
+sentences and how it writes analyses. Therefore, `annotate_file`, the web service and the spaCy component work
+with every model class.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ class Analysis(NamedTuple):
     tree : DepTree, ConstTree or PropSentence
         The annotated sentence.
     score : float or None
-        Score, higher is better; None if only the best analysis was requested.
+        Score (higher is better); None if only the best analysis was requested.
     probability : float or None
         Probability; None if the model does not estimate it.
     """
@@ -45,7 +45,7 @@ Formatter = Callable[[int, list[Analysis]], str]
 
 @dataclass(frozen=True)
 class Request:
-    """What an annotator is asked to do.
+    """Options for annotating sentences.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ class Request:
     confidence : bool
         Write the probability of each arc to MISC, or after the relation in drawings.
     fixed_heads : bool
-        Keep the heads given in the input (_ is unknown).
+        Keep the heads given in the input; predict those given as _.
     draw : bool
         Draw the trees instead of writing CoNLL-U or brackets.
     raw : bool
         Always read the input as plain text.
     language : str, optional
-        Split plain text with spaCy's rules for this language, such as en (needs the extra spacy).
+        Split plain text with spaCy's rules for this language, such as en (needs the spacy extra).
     predicates_from : str, optional
         File of PropBank columns with the predicates of the same sentences.
     """
@@ -83,15 +83,15 @@ class Annotator(Model):
     Attributes
     ----------
     finds : {"tags", "dependencies", "constituents", "roles"}
-        Kind of the analyses.
+        Kind of annotation that the model predicts.
     can : frozenset of str
         The fields of `Request` that the model supports.
     uses_cluster : bool
         Whether batches can be sent to a cluster.
     keeps_input : bool
-        Whether a file can be annotated in place, since the rest of its content is kept.
+        Whether a file can be annotated in place, because the output keeps the rest of its content.
     n_at_once, n_sent : int
-        Sentences per batch: on this machine, and sent to a worker of a cluster.
+        Number of sentences per batch on this machine, and per batch that is sent to a worker of a cluster.
     explains : bool
         Whether `explain` is supported.
     """
@@ -135,7 +135,7 @@ class Annotator(Model):
         return None
 
     def prepare_for(self, request: Request, *, n_jobs: int = 1) -> Self:
-        """Return a model for a request, with other parameters if necessary; `self` is unchanged.
+        """Return a model that fulfils a request, with changed parameters if necessary; `self` is not changed.
 
         Raises
         ------
@@ -145,8 +145,8 @@ class Annotator(Model):
         for field in fields(request):
             name = field.name
             if getattr(request, name) != field.default and name not in self.can:
-                found = f"{named(name)} with a {type(self).__name__}"
-                raise InputError(f"{found}, which finds {self.finds}; expected a model that {ABLE[name]}")
+                found = f"{named(name)} does not work with a {type(self).__name__}"
+                raise InputError(f"{found}, which predicts {self.finds}; expected a model that {ABLE[name]}")
         changes: dict[str, Any] = {}
         if getattr(self, "n_jobs", n_jobs) != n_jobs:
             changes["n_jobs"] = n_jobs
@@ -154,12 +154,14 @@ class Annotator(Model):
             check_choice("tags", request.tags, ("gold", "predicted"))
             if request.tags == "predicted" and self.own_tagger is None:
                 raise InputError(
-                    "the parser has no tagger of its own; expected one; train with --tags predicted"
+                    "the parser has no tagger of its own; expected a parser trained with --tags predicted"
                 )
             is_text = request.raw or request.language is not None
             if request.tags == "gold" and is_text and self.own_tagger is not None:
                 option = named("raw" if request.raw else "language")
-                found = f"{setting('tags', 'gold')} with {option}, but plain text has no tags"
+                found = (
+                    f"{setting('tags', 'gold')} does not work with {option}, because plain text has no tags"
+                )
                 raise InputError(f"{found}; expected {setting('tags', 'predicted')}")
             changes["tags"] = request.tags
         return self.using(**changes) if changes else self
@@ -169,7 +171,7 @@ class Annotator(Model):
         raise NotImplementedError
 
     def annotate_batch(self, sentences: Sequence[Any], request: Request) -> list[list[Analysis]]:
-        """Return the analyses of sentences from `open_sentences`, ready to be written."""
+        """Return the analyses of sentences from `open_sentences` in the form that the formatter writes."""
         return self.annotate(sentences, k=request.k)
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
@@ -184,33 +186,33 @@ class Annotator(Model):
 
 
 ABLE = {
-    "k": "finds k-best trees",
+    "k": "predicts k-best trees",
     "tags": "reads tags",
-    "confidence": "finds dependencies",
-    "fixed_heads": "finds dependencies",
-    "draw": "finds trees",
-    "raw": "reads words",
-    "language": "reads words",
-    "predicates_from": "finds roles",
+    "confidence": "predicts dependencies",
+    "fixed_heads": "predicts dependencies",
+    "draw": "predicts trees",
+    "raw": "reads plain text",
+    "language": "reads plain text",
+    "predicates_from": "predicts roles",
 }
-"""The models that support each field of a request, for error messages."""
+"""Descriptions of the models that support each field of a request, for error messages."""
 
 
 def draw_analyses(
     target: str, confidence_of: Callable[[Any], Sequence[float]] | None, number: int, analyses: list[Analysis]
 ) -> str:
-    """Draw the trees of a sentence as text; k-best trees have a rank and a score.
+    """Draw the trees of a sentence as text; if there are several, each gets its rank and score as a title.
 
     Parameters
     ----------
     target : str
-        The output file, or ``"-"``; its encoding is respected.
+        The output file; ``"-"`` is standard output, whose encoding limits the characters of drawings.
     confidence_of : callable, optional
-        Returns the confidence of each arc of a tree, if it is shown.
+        Function that returns the confidence of each arc of a tree; None shows no confidence.
     number : int
         Number of the sentence, from 1.
     analyses : list of Analysis
-        Its analyses, best first.
+        The analyses of the sentence, best first.
     """
     from treewright.drawing.pictures import draw_text, for_terminal
 

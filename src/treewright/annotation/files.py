@@ -1,4 +1,4 @@
-"""Annotation of files of any size as a stream of sentences, which can be resumed."""
+"""Annotation of files of any size, one sentence after another; an interrupted run can be resumed."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ from treewright.progress import task, track
 from treewright.scale import Client, iter_jobs
 
 NOTE, OUTPUT = "note", "output"
-"""Steps of a checkpoint: the progress, and the partial output file."""
+"""Names of the steps of a checkpoint: the progress, and the partial output file."""
 
 
 def annotate_file(
@@ -41,14 +41,14 @@ def annotate_file(
     source, target : str
         Input and output file; ``"-"`` is standard input or output.
     request : Request, optional
-        What to do (by default, one analysis per sentence).
+        Options (default: one analysis per sentence).
     n_jobs : int
-        Number of threads, here or on each worker of the cluster. Results do not depend on it.
+        Number of threads on this machine or on each worker of the cluster; it does not change the results.
     checkpoint : path, optional
-        Folder for the partial output; only if both `source` and `target` are files. If it exists, work
-        resumes from it, and the output is the same.
+        Folder for the partial output, if both `source` and `target` are files. If the folder exists,
+        annotation resumes from it, with the same output as without an interruption.
     client : distributed.Client, optional
-        Dask cluster that annotates the sentences. This machine reads and writes the files.
+        Client of a Dask cluster that annotates the sentences; this machine reads and writes the files.
     """
     request = request or Request()
     model = model.prepare_for(request, n_jobs=n_jobs)
@@ -87,16 +87,17 @@ def _name_work(model: Annotator, request: Request, source: str) -> str:
 
 
 class Unfinished:
-    """A partial output file, which can be resumed.
+    """A partial output file, from which annotation can resume.
 
     Parameters
     ----------
     checkpoint : path
-        Folder for the file. If it exists, work resumes from it.
+        Folder for the file. If it exists, annotation resumes from it.
     target : str
         The final output file.
     name_work : callable
-        Returns a fingerprint of everything that affects the results; called on demand.
+        Function that returns a fingerprint of everything that affects the results; it is called only if
+        needed.
 
     Attributes
     ----------

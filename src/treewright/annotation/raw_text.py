@@ -28,7 +28,8 @@ def load_splitter(language: str) -> Any:  # noqa: ANN401
     except ImportError as error:
         reason = str(error).splitlines()[0]
         raise InputError(
-            f"spaCy cannot split the language {language!r} ({reason}); expected a language code such as en"
+            f"spaCy has no rules for the language {language!r} ({reason}); expected a language code "
+            "such as en"
         ) from error
     pipeline.add_pipe("sentencizer")
     pipeline.max_length = sys.maxsize

@@ -24,12 +24,12 @@ WORD = "a word or a tuple (word, tag)"
 
 
 def list_sentences(sentences: object, reader: object) -> list[Any]:
-    """Return sentences as a list; raise `InputError` for text, a single sentence, or another type.
+    """Return sentences as a list; raise `InputError` if they are text, a single sentence, or of another type.
 
     Parameters
     ----------
     sentences : iterable of SentenceLike
-        The sentences. They are checked only as far as needed to recognise a single sentence.
+        The sentences. Their content is inspected only to recognise a single sentence.
     reader : object
         The model that reads the sentences, for error messages.
     """
@@ -46,7 +46,7 @@ def list_sentences(sentences: object, reader: object) -> list[Any]:
 
 
 def _is_one_sentence(given: Sequence[object]) -> bool:
-    """Return whether these are words or (word, tag) pairs, not sentences."""
+    """Return whether the items are words or (word, tag) pairs rather than sentences."""
     if all(isinstance(each, str) for each in given):
         return not any(len(str(each).split()) > 1 for each in given)  # several words each: texts
     return all(isinstance(each, tuple) and _is_pair(each) for each in given)
@@ -57,7 +57,7 @@ def _is_pair(given: tuple[object, ...]) -> bool:
 
 
 def read_words(sentence: Any, number: int, reader: object) -> tuple[list[str], list[str]]:  # noqa: ANN401
-    """Return the words and tags of a sentence with this number, from 1; a missing tag is ``"_"``."""
+    """Return the words and tags of sentence `number` (from 1); a missing tag is ``"_"``."""
     if isinstance(sentence, str):
         raise InputError(f"sentence {number} is {_text(sentence, reader)}; expected {SENTENCE}")
     if not isinstance(sentence, Sequence) or isinstance(sentence, bytes | bytearray):
@@ -89,7 +89,7 @@ def read_trees(sentences: object, reader: object, *, tag_column: TagColumn = "up
     reader : object
         The model that reads the sentences, for error messages.
     tag_column : {"upos", "xpos"}
-        Column for the tags of (word, tag) pairs; those of a `ConstTree` always go to XPOS.
+        Column for the tags of (word, tag) pairs; the tags of a `ConstTree` always become XPOS.
     """
     found = list_sentences(sentences, reader)
     if all(isinstance(sentence, DepTree) for sentence in found):
@@ -111,17 +111,17 @@ def _as_tree(sentence: Any, number: int, reader: object, tag_column: TagColumn) 
 def check_tags(sentences: Sequence[Any], trees: Sequence[DepTree], reader: Any) -> None:  # noqa: ANN401
     """Raise `InputError` if sentences lack the tags that a model needs.
 
-    In a list, every word must have a tag. A treebank may be tagged in part: at least one word of its trees
-    must have a tag.
+    In a sentence given as a list, every word must have a tag. In trees, tags may be missing, as long as at
+    least one word of all trees has a tag.
 
     Parameters
     ----------
     sentences : sequence of SentenceLike
-        The sentences as they were given.
+        The sentences in the form in which they were given.
     trees : sequence of DepTree
         The same sentences as trees.
     reader : DependencyAnnotator
-        The model, with the tags of its training set and their column.
+        The model; its attributes give the tags of the training set and their column.
     """
     for number, (sentence, tree) in enumerate(zip(sentences, trees, strict=True), start=1):
         if sentence is not tree:
@@ -130,8 +130,8 @@ def check_tags(sentences: Sequence[Any], trees: Sequence[DepTree], reader: Any) 
                 name = type(reader).__name__
                 seen = ", ".join(sorted(known - {"_"})[:8])
                 raise InputError(
-                    f"sentence {number} has the tag {quote(tags[0])}, and no tag that this {name} was "
-                    f"trained with; expected {reader.tag_column.upper()} tags: {seen}, ..."
+                    f"sentence {number} has the tag {quote(tags[0])}, and none of its tags occurred in the "
+                    f"training data of this {name}; expected {reader.tag_column.upper()} tags: {seen}, ..."
                 )
     if any(tag != "_" for tree in trees for tag in chain(tree.upos, tree.xpos)):
         return

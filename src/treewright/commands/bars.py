@@ -21,7 +21,7 @@ BAR_WIDTH, MIN_BAR_WIDTH = 28, 8
 MIN_WIDTH = 10
 """Minimum width of descriptions, which are wrapped if they are longer."""
 NUMBERS = ("count", "rate", "rest")
-"""The columns beside a bar."""
+"""The columns to the right of a bar."""
 DRAWN_A_SECOND = 8
 UNITS = ("", "k", "M", "G", "T")
 
@@ -144,7 +144,7 @@ def describe_rate(step: Step) -> str:
 
 
 def describe_rest(step: Step, since: float = 0.0) -> str:
-    """Format the remaining time, `since` seconds after a step, as 0:02:10."""
+    """Format the remaining time, `since` seconds after the last step, such as 0:02:10."""
     if step.seconds_left is None:
         return "-:--:--"
     seconds = round(max(0.0, step.seconds_left - max(0.0, since)))
@@ -152,7 +152,7 @@ def describe_rest(step: Step, since: float = 0.0) -> str:
 
 
 def _shorten(number: float) -> str:
-    """Format a number of bytes with a unit prefix, as 1.5 M."""
+    """Format a number of bytes with a unit prefix, such as 1.5 M."""
     power = 0
     while number >= 1000 and power < len(UNITS) - 1:
         number, power = number / 1000, power + 1
@@ -160,14 +160,14 @@ def _shorten(number: float) -> str:
 
 
 class AboveBars:
-    """A stream to the terminal of the bars; its output appears above them.
+    """A stream to the terminal on which the bars are drawn; its output appears above them.
 
     Parameters
     ----------
     stream : file
         The terminal.
     bars : Bars
-        The bars on it.
+        The bars on the terminal.
     """
 
     def __init__(self, stream: TextIO, bars: Bars) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 TREE_KERNELS: dict[str, type[TreeKernel]] = {
     name: kind for name, kind in KERNELS.items() if issubclass(kind, TreeKernel)
 }
-"""All registered tree kernels: those of treewright and of imported modules."""
+"""All registered tree kernels, including those of modules given by --import."""
 KernelName: TypeAlias = Literal[tuple(TREE_KERNELS)]  # type: ignore[valid-type]
 
 
@@ -54,11 +54,11 @@ def settings(
     kernel : str
         Subtree, subset tree, partial tree or smoothed partial tree kernel.
     other : str, optional
-        Compare the trees of DATA with those of this file, instead of each other.
+        Compare the trees of DATA with those of this file, instead of with each other.
     logs : bool
-        Write logarithms, which do not overflow.
+        Write the logarithms of kernel values, which do not overflow.
     vectors : str, optional
-        File of word vectors for spt: a word and its numbers per line.
+        File of word vectors for spt, with a word and its vector per line.
     vector_weight : float
         Weight of the linear kernel of the feature vectors in SVM-light-TK.
     functions : bool
@@ -91,8 +91,8 @@ def kernel(
 ) -> None:
     """Compute the Gram matrix of a tree kernel.
 
-    Compares all trees of a file with each other. If examples have several trees, those at the same position
-    are compared, and the values are added up.
+    Compares all trees of a file with each other. If examples have several trees, the trees at the same
+    position are compared, and their kernel values are added up.
 
     Example: `treewright kernel trees.mrg --kernel sst --decay 0.4 --out gram.npy`
     """
@@ -117,7 +117,7 @@ def kernel(
     groups = [read(path) for path in (source, chosen["other"]) if path is not None]
     _check_formats(settings, parameters, [group.format for group in groups])
     if labels is not None and not groups[0].has_labels:
-        raise InputError(f"{source} has no labels; expected SVM-light-TK")
+        raise InputError(f"{source} has no labels; expected SVM-light-TK for --labels")
     vectors = []
     if chosen["vectors"] is not None:
         known = {label for group in groups for tree in group.trees for label in tree.labels}
@@ -129,7 +129,7 @@ def kernel(
         normalize=normalize,
     )
     if logs and not hasattr(made, "logs"):
-        raise InputError("--logs needs examples of one tree; expected no further trees and no vectors")
+        raise InputError("examples have several trees, or feature vectors; expected one tree each for --logs")
     times: list[float] = []
     scheduler = how.values["scheduler"]
     with (
@@ -159,7 +159,7 @@ def kernel(
 
 
 def _check_formats(settings: Chosen, parameters: Chosen, formats: list[str]) -> None:
-    """Refuse options without effect on files of these formats, and trees of two kinds."""
+    """Raise `InputError` for options without effect on these formats, or if the kinds of trees differ."""
     from treewright.kernels.files import BRACKETS, CONLLU
 
     found = " and ".join(dict.fromkeys(formats))
@@ -168,11 +168,11 @@ def _check_formats(settings: Chosen, parameters: Chosen, formats: list[str]) -> 
     if BRACKETS not in formats:
         settings.refuse(f"on {found}; expected brackets", only=("functions", "traces"))
     if {BRACKETS, CONLLU} == {*formats}:
-        raise InputError(f"DATA is {formats[0]} and --other {formats[1]}; expected trees of one kind")
+        raise InputError(f"DATA is {formats[0]} and --other is {formats[1]}; expected the same kind of trees")
 
 
 def _list_parameters(kind: str, parameters: Chosen) -> dict[str, Any]:
-    """Return the parameters of a kernel; refuse others."""
+    """Return the parameters of a kernel; raise `InputError` if others were given."""
     having = {name: inspect.signature(each).parameters for name, each in TREE_KERNELS.items()}
     for name in parameters.specified:
         if name not in having[kind]:
@@ -185,7 +185,7 @@ def _list_parameters(kind: str, parameters: Chosen) -> dict[str, Any]:
 
 
 def _summary(groups: "list[Examples]", seconds: float) -> str:
-    """Return a summary of the work and its time; each pair counts once."""
+    """Summarise the work and its time; each pair of examples counts once."""
     from treewright.kernels.files import count_things
 
     n_trees, n_nodes = sum(len(group.trees) for group in groups), sum(group.n_nodes for group in groups)

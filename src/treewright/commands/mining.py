@@ -28,7 +28,7 @@ def mine(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Samples in svmlight format: a label and features per line (- is standard input).",
+            help="Samples in svmlight format, with a label and features per line (- is standard input).",
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="File for the table of conjunctions.")],
@@ -40,7 +40,8 @@ def mine(
     rules: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="File for the rules with support, lift and examples (.md, .txt, .csv)."
+            metavar="FILE",
+            help="File for the rules with support, lift and examples (.md, .txt, .csv).",
         ),
     ] = None,
     plot: Annotated[
@@ -53,7 +54,8 @@ def mine(
 ) -> None:
     """Select conjunctions of binary features by gradient mining.
 
-    Writes a table of conjunctions with their weights. Rules are counted on the same samples, numbered from 1.
+    Writes a table of conjunctions with their weights. With `--rules`, support, lift and examples are computed
+    on the same samples, which are numbered from 1.
 
     Example: `treewright mine data.svmlight --degree 4 --threshold 3 --out features.tsv`
     """

@@ -25,12 +25,15 @@ UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does no
 QUIET, LOG_JSON, IMPORT = "--quiet", "--log-json", "--import"
 FLAGS = ("quiet", "log_json")
 KEEPING = ("fetch",)
-"""Commands that resume when they are run again."""
+"""Commands that resume their work when they are run again."""
 RESULTS, NO_FILE = ("out", "output"), (None, "-")
-"""Parameters that name the output file, and values that are not files; checkpoints are kept beside it."""
+"""Parameters that name the output file, and values that do not name a file.
+
+Checkpoints are stored next to the output file, so that only work with an output file can be resumed.
+"""
 BOUNDS = {"ge": "at least", "le": "at most"}
 SHORT_TYPES = {"int": "N", "integer": "N", "float": "X", "str": "TEXT", "text": "TEXT", "path": "FILE"}
-"""Short type names in the help, by the names that versions of Typer use."""
+"""Short type names for the help, keyed by the names that different Typer versions use."""
 KINDS = {"int_parsing": "an integer", "int_from_float": "an integer", "float_parsing": "a number"}
 """Descriptions of expected values, by pydantic's error types."""
 
@@ -38,7 +41,7 @@ KINDS = {"int_parsing": "an integer", "int_from_float": "an integer", "float_par
 def describe_misuse(error: typer.BadParameter) -> str:
     """Describe a usage error: the option or argument, its value, and the expected value.
 
-    Other errors refer to the help of the command, since they do not include an expected value.
+    If the expected value is not known, the description refers to the help of the command.
     """
     # Typer checks numbers with pydantic; older versions use click, whose message includes the value.
     problem: Any = error.__cause__
@@ -123,7 +126,7 @@ class _SharedOptions:
     """Base of commands and groups of commands: reads the shared options and formats the help."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
-        """Print the help with short types of options, and none for flags and arguments."""
+        """Print the help with short type names for options, and no types for flags and arguments."""
         for parameter in self.get_params(ctx):  # type: ignore[attr-defined]
             if parameter.param_type_name == "argument":
                 parameter.display_type_rich = lambda ctx: ""
@@ -143,7 +146,7 @@ class _SharedOptions:
         return [piece.replace("{", "").replace("}", "") for piece in pieces]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
-        """Parse arguments; add the command to errors."""
+        """Parse arguments; usage errors are raised with the context of the command."""
         try:
             rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
         except UsageError as error:
@@ -161,7 +164,7 @@ class BaseCommand(_SharedOptions, TyperCommand):
     Attributes
     ----------
     handles_signals : bool
-        Whether it handles Ctrl-C itself.
+        Whether the command handles Ctrl-C itself.
     """
 
     handles_signals: ClassVar[bool] = False
@@ -229,7 +232,7 @@ class LazyCommands(_SharedOptions, TyperGroup):
         return make_command(name, found, self.entries[name].kind)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
-        """Import and return the command that the arguments begin with."""
+        """Import and return the command whose name is the first argument."""
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and name in self.entries:
             command = self.load(str(name))

@@ -63,7 +63,7 @@ def parse(
 ) -> None:
     """Parse sentences with a trained model.
 
-    MODEL is a file, or the name of a model in the package, such as en. A pipeline reads plain text or
+    MODEL is a file, or the name of a model in the package, such as `en`. A pipeline reads plain text or
     CoNLL-U; the format is detected. Dependencies are written as CoNLL-U, with all other columns kept, and
     constituents as brackets. A semantic role labeler reads trees in brackets and writes PropBank columns.
 
@@ -81,19 +81,20 @@ def parse(
     no_file = next((name for name in names if name == "-" or is_special(name)), None)
     resume = how.values["resume"]
     if no_file is not None and resume:
-        raise InputError(f"--resume with {no_file}, which is not a file; expected files as input and output")
+        found = f"--resume does not work with {no_file}, which is not a file"
+        raise InputError(f"{found}; expected files as input and output")
     checkpoint = begin_checkpoint(Path(output), resume=resume) if no_file is None else None
     loaded = check_annotator(model, load(model))
     if request.draw or not loaded.keeps_input or (is_same_file(output, source) and _is_text(source)):
         check_results({"--output": output}, {"INPUT": source})
     if scheduler is not None and not loaded.uses_cluster:
-        raise InputError(f"--scheduler with a {type(loaded).__name__}; expected --jobs")
+        raise InputError(f"--scheduler does not work with a {type(loaded).__name__}; use --jobs")
     with open_cluster(scheduler) if scheduler is not None else nullcontext() as client:
         annotate_file(loaded, source, output, request, checkpoint=checkpoint, client=client, **jobs.values)
 
 
 def _is_text(source: str) -> bool:
-    """Return whether a file is plain text, which the trees do not preserve."""
+    """Return whether a file is plain text, which cannot be restored from the trees."""
     with open_text_or_trees(source) as (content, _):
         return content == "text"
 
@@ -111,7 +112,7 @@ def explain(
     source: Annotated[
         str, typer.Argument(metavar="INPUT", help="Plain text or CoNLL-U (- is standard input).")
     ],
-    reasons: Annotated[int, typer.Option(min=1, help="Number of features to show for each side.")] = 10,
+    reasons: Annotated[int, typer.Option(min=1, help="Number of features to show for each tree.")] = 10,
     candidates: Annotated[int, typer.Option(min=1, help="Number of candidates to show per sentence.")] = 3,
     sentences: Annotated[int, typer.Option(min=1, help="Number of sentences to explain.")] = 10,
     raw: Annotated[bool, typer.Option("--raw", help="Always read the input as plain text.")] = False,
@@ -119,8 +120,7 @@ def explain(
 ) -> None:
     """Show why a parser or reranker chose a tree.
 
-    Prints the best candidates, the features that favour the first one and those that favour the second, with
-    totals.
+    Prints the best candidates and, for the first two, the features that favour each of them, with totals.
 
     Example: `treewright explain en sentences.txt`
     """

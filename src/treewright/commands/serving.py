@@ -37,7 +37,7 @@ def settings(
     port : int
         Port to listen on (0: any free port).
     tagger : str, optional
-        Tagger for models that need tags and have no tagger.
+        Tagger for models that need tags but have no tagger of their own.
     language : str
         Language of plain text for models without a tokenizer, such as en (xx: any).
     access_log : bool

@@ -1,8 +1,8 @@
 """Command-line options, derived from signatures and docstrings.
 
 The constructor of an estimator, or a function, declares each parameter once: its name, type, bounds, default
-and description. Commands turn these into options, and shells complete the values of options with a few
-choices.
+and description. Commands turn these into options. If an option has a fixed list of values, shells complete
+them.
 """
 
 import inspect
@@ -41,11 +41,11 @@ RUNNING_PARAMETERS = frozenset(
     }
 )
 LONGEST_METAVAR = 14
-"""Maximum length of a list of choices beside an option; longer lists are part of the help text."""
+"""Maximum length of a list of choices next to the option; longer lists are part of the help text."""
 SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 UNITS = " KMGT"
 NO_VALUE = "none"
-"""Spelling of None in values where it is not the default."""
+"""Spelling of None on the command line, for options whose default is another value."""
 
 Offer: TypeAlias = Callable[[str], list[str]]
 
@@ -61,8 +61,8 @@ class Options:
     panel : str, optional
         Heading of the options in the help.
     spellings : mapping of str to str
-        Option names that differ from the parameter names; also for parameters that are left out because the
-        command declares their options itself.
+        Option names that differ from the parameter names. They may also name parameters in `leave_out` whose
+        options the command declares itself.
     leave_out : sequence of str
         Parameters that are not options.
     defaults : mapping of str to object
@@ -117,7 +117,7 @@ class Options:
 
 @dataclass
 class Chosen:
-    """The values of some options by parameter, and which of them the user gave."""
+    """The values of some options by parameter, and the parameters that the user gave."""
 
     options: Options
     values: dict[str, Any] = field(default_factory=dict)
@@ -145,14 +145,14 @@ class Chosen:
                 raise InputError(str(found))
 
     def refuse(self, reason: str, *, only: Sequence[str] | None = None, but: Sequence[str] = ()) -> None:
-        """Raise `InputError` if the user gave any option, one of `only`, or any except `but`."""
+        """Raise `InputError` if the user gave an option that is in `only` (default: any) and not in `but`."""
         for name in self.specified:
             if name not in but and (only is None or name in only):
                 raise InputError(f"{self.options.spell(name)} has no effect {reason}")
 
 
 def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add groups of options to a command, which receives each group as a `Chosen` argument of that name."""
+    """Add groups of options to a command, which receives each group as a `Chosen` keyword argument."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(command, eval_str=True).parameters
@@ -198,8 +198,8 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
 class _Option:
     """A parameter as an option.
 
-    For Typer it is a flag or a string; `read` converts the string. Thus the error messages are those of the
-    library, with any version of Typer.
+    For Typer, it is a flag or a string; `read` converts the string. Therefore error messages come from the
+    library and do not depend on the version of Typer.
     """
 
     name: str
@@ -211,18 +211,18 @@ class _Option:
 
     @cached_property
     def key(self) -> str:
-        """Name of the option for Typer."""
+        """Name of the option in Typer."""
         key = self.spelling.removeprefix("--").replace("-", "_")
         return f"{key}_" if iskeyword(key) else key
 
     @property
     def is_last(self) -> bool:
-        """Whether it belongs to the last panel of the help."""
+        """Whether the option belongs to the last panel of the help."""
         return self.panel == RUNNING
 
     @cached_property
     def choices(self) -> dict[str, Any]:
-        """The strings that are choices, and the value of each."""
+        """The allowed strings, if there is a fixed list, with the value of each."""
         found: dict[str, Any] = {}
         for member in members_of(self.hint):
             values = get_args(member) if get_origin(member) is Literal else ()
@@ -246,7 +246,7 @@ class _Option:
         if self.choices and str in self._others:
             metavar = metavar.removeprefix("TEXT|")
         if len(metavar) > LONGEST_METAVAR and not self._others:
-            metavar, settings["help"] = "NAME", f"{self.text.rstrip('.')}: {', '.join(self.choices)}."
+            metavar, settings["help"] = "NAME", f"{self.text} One of: {', '.join(self.choices)}."
         if self.choices:
             settings["autocompletion"] = offer([*self.choices])
         annotation = Annotated[str | None, typer.Option(self.spelling, metavar=metavar, **settings)]
@@ -254,7 +254,7 @@ class _Option:
 
     @cached_property
     def _others(self) -> list[Any]:
-        """The types that are not choices."""
+        """The types of values that are not in the list of choices."""
         models = model_types(self.hint)
         plain = (int, float, str, Path)
         return [
@@ -307,7 +307,7 @@ def _plain(hint: Any) -> Any:  # noqa: ANN401
 
 
 def model_types(hint: Any) -> tuple[type, ...]:  # noqa: ANN401
-    """Return the model classes of a parameter, or of the members of a tuple; they are given as files."""
+    """Return the model classes in the type of a parameter; users give such models as files."""
     members = (
         inner
         for each in members_of(hint)
@@ -317,7 +317,7 @@ def model_types(hint: Any) -> tuple[type, ...]:  # noqa: ANN401
 
 
 def shown_as(hint: Any) -> Shown | None:  # noqa: ANN401
-    """Return what a type stands for, if the command line cannot derive that from the type."""
+    """Return the `Shown` annotation of a type, such as a file or a memory size; None if it has none."""
     found = [each for member in members_of(hint) for each in get_args(member) if isinstance(each, Shown)]
     return found[0] if found else None
 
@@ -366,13 +366,14 @@ def format_size(n_bytes: int) -> str:
 
 
 def join_signatures(kinds: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    """Return a function with the parameters of several functions; the first to declare one decides.
+    """Return a function with the parameters of several functions.
 
-    A parameter with different defaults has none; its description lists them.
+    If several declare the same parameter, the first type and description are used. If its defaults differ,
+    it has no default, and its description lists them.
     """
 
     def joined() -> None:
-        """Carry a signature for `Options`."""
+        """Provide a signature for `Options`."""
 
     hints: dict[str, Any] = {}
     texts: dict[str, str] = {}

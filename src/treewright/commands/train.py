@@ -28,8 +28,8 @@ class Kind(NamedTuple):
     """A kind of model: its class ``"module:Class"``, and optionally the class of a reranker.
 
     The class has a method `read_training`, which declares the training files and returns the arguments of
-    `fit`. If `--rerank` takes a value, it is the parameter `rerank_by` of the reranker. A composite model
-    lists the classes of its components, such as a tokenizer and a parser, or a neural scorer.
+    `fit`. If `--rerank` takes a value, `rerank_by` names the reranker's parameter that it sets. A composite
+    model lists the classes of its components, such as a tokenizer and a parser, or a neural scorer.
     """
 
     model: str
@@ -102,10 +102,10 @@ KINDS = {
 SHARED = ("random_state", "n_jobs")
 """Parameters shared by a parser and its reranker."""
 SPELLINGS = {"k": "candidates", "folds": "rerank-folds", "epochs": "rerank-epochs"}
-"""Options of a reranker that a parser may have under the same names."""
+"""Option names for reranker parameters whose names a parser may also have."""
 TOKENIZER_SPELLINGS = {"epochs": "tokenizer-epochs"}
 NEURAL = "neural"
-"""The value of --scorer that enables the options of the network."""
+"""The value of --scorer that chooses a network and enables its options."""
 NETWORK_SPELLINGS = {
     "epochs": "network-epochs",
     "patience": "network-patience",
@@ -198,7 +198,7 @@ def train_command(name: str) -> Callable[..., None]:
 
 
 def _choose_network(chosen: Chosen, network: Chosen) -> None:
-    """Set up the network if `--scorer` asks for it; raise `InputError` if its options have no effect."""
+    """Set up the network if `--scorer` chooses one; raise `InputError` if its options have no effect."""
     if chosen.values["scorer"] != NEURAL:
         network.refuse(f"without --scorer {NEURAL}; add --scorer {NEURAL}")
         return
@@ -253,7 +253,7 @@ def _make_learner(
 
 
 def _choose_paper(reranker: Chosen) -> None:
-    """Set the options of a reranker as in the paper; the memory limit may differ, since it has no effect."""
+    """Set the options of a reranker as in the paper, except a memory limit given by the user."""
     from treewright.rerank.reranker import PAPER_SETTINGS
 
     source: Any = reranker.options.source
@@ -267,7 +267,7 @@ def _choose_paper(reranker: Chosen) -> None:
 
 
 def _make_model(chosen: Chosen) -> Any:  # noqa: ANN401
-    """Return a model with its options; a submodel is given as ``module:Class`` or by its file."""
+    """Return a model with its options; submodels are given as ``module:Class`` or as files."""
     values = dict(chosen.values)
     for name, hint in constructor_hints(chosen.options.source).items():
         kinds, given = model_types(hint), values.get(name)
@@ -276,7 +276,9 @@ def _make_model(chosen: Chosen) -> Any:  # noqa: ANN401
             kind: Any = getattr(import_here(module), attribute, None) if is_class else None
             if is_class and not (kind in REGISTRY.values() and issubclass(kind, kinds)):
                 expected = " or ".join(each.__name__ for each in kinds)
-                raise InputError(f"{chosen.options.spell(name)} is {given}; expected a class of {expected}")
+                raise InputError(
+                    f"{chosen.options.spell(name)} is {given}; expected a registered subclass of {expected}"
+                )
             values[name] = kind() if kind else _load_parser(given, kinds)
     return chosen.options.source(**values)
 

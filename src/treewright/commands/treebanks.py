@@ -81,7 +81,7 @@ def scoring(
     against : str, optional
         Another prediction file, for a significance test.
     metric : str, optional
-        Metric to test, such as uas (default), las or complete for dependencies, f1 or exact for brackets.
+        Metric to test, such as uas (default) or las for dependencies, and f1 (default) or exact for brackets.
     verbs : bool
         Score only the roles of predicates that are gold verbs.
     plot : str, optional
@@ -99,7 +99,7 @@ def evaluate(
         str, typer.Argument(metavar="GOLD", help="CoNLL-U, brackets or PropBank columns (detected).")
     ],
     predicted: Annotated[
-        str, typer.Argument(metavar="PREDICTED", help="The same sentences or the same text, parsed.")
+        str, typer.Argument(metavar="PREDICTED", help="Predictions for the same sentences or text.")
     ],
     chosen: Chosen,
 ) -> None:
@@ -107,7 +107,7 @@ def evaluate(
 
     CoNLL-U is scored by attachment (UAS, LAS), brackets by PARSEVAL (as in evalb), roles as in srl-eval.
 
-    If GOLD and PREDICTED are the same text, split into different words or sentences, the words are aligned by
+    If GOLD and PREDICTED split the same text into different words or sentences, the words are aligned by
     characters, and all columns are scored as in the CoNLL 2018 shared task (as with `--conll2018`).
 
     If words have a confidence, written by `treewright parse --confidence`, its calibration is also scored.
@@ -167,7 +167,7 @@ def fetch(
     ] = "",
     listed: Annotated[
         bool,
-        typer.Option("--list", help="List the available treebanks with short name and language."),
+        typer.Option("--list", help="List the available treebanks with their short names and languages."),
     ] = False,
     *,
     chosen: Chosen,

@@ -27,7 +27,7 @@ def running(*, scheduler: Address | None = None, resume: bool = False) -> None:
     Parameters
     ----------
     scheduler : str, optional
-        Address of a Dask scheduler whose cluster does the work (tcp://host:8786).
+        Run on the cluster of the Dask scheduler at this address, such as tcp://host:8786.
     resume : bool
         Resume from the last finished step.
     """
@@ -54,7 +54,7 @@ def check_results(results: Mapping[str, Target | None], inputs: Mapping[str, Tar
     Parameters
     ----------
     results, inputs : mapping of str to path, "-" or None
-        Files by their names on the command line.
+        Files by their options or arguments on the command line.
     """
     written = {option: path for option, path in results.items() if path is not None}
     for (one, path), (other, same) in combinations(written.items(), 2):
@@ -63,18 +63,16 @@ def check_results(results: Mapping[str, Target | None], inputs: Mapping[str, Tar
     for option, path in written.items():
         for name, source in inputs.items():
             if source is not None and is_same_file(path, source):
-                raise InputError(f"{option} is {path}, the file of {name}; expected another one")
+                raise InputError(f"{option} is {path}, which is also {name}; expected another file")
 
 
 def begin_checkpoint(result: Path, *, resume: bool) -> Path:
     """Return the checkpoint folder of a result; raise `InputError` if it exists and `resume` is False."""
     checkpoint = Path(f"{result}.checkpoint")
     if checkpoint.exists() and not checkpoint.is_dir():
-        raise InputError(
-            f"{checkpoint} is a file; expected a checkpoint folder, or nothing; rename or delete it"
-        )
+        raise InputError(f"{checkpoint} is a file; expected a checkpoint folder; rename or delete the file")
     if checkpoint.exists() and not resume:
-        raise InputError(f"{checkpoint} exists, from a run that was interrupted; add --resume, or delete it")
+        raise InputError(f"{checkpoint} exists from an interrupted run; add --resume, or delete the folder")
     return checkpoint
 
 
@@ -98,7 +96,7 @@ def open_cluster(scheduler: str) -> Iterator["Client"]:
         OverflowError,
     ) as error:  # the answer of another kind of server is taken for a large size
         raise ClusterError(
-            f"no Dask scheduler answers at {scheduler}; expected one; start it with: dask scheduler"
+            f"no Dask scheduler answers at {scheduler}; expected a running one; start it with: dask scheduler"
         ) from error
     try:
         yield client

@@ -49,13 +49,13 @@ LANGUAGE = TemplateLanguage(
 )
 PARSED = LANGUAGE.parse("\n".join(ARC_FEATURES))
 UNKNOWN, ROOT, OUTSIDE = 0, 1, 2
-"""Ids of unknown words and tags, of the root, and of the tag outside the sentence."""
+"""Ids of unknown words and tags, of the root, and of positions outside the sentence."""
 N_SPECIAL = 3
 SPECIAL_NAMES = {"word": ("?", "ROOT", "-"), "tag": ("?", "ROOT/tag", "-")}
 """Names of these ids; the word and the tag of the root are different features."""
 SPECIAL_WORDS = (plain_words.UNKNOWN, plain_words.ROOT, plain_words.EDGE)
 SPREAD = 4.0
-"""XPOS tags are used if there are at most this many times more of them than UPOS tags."""
+"""Maximum ratio of the number of distinct XPOS tags to that of UPOS tags at which XPOS tags are used."""
 
 
 class ArcEncoder:
@@ -93,7 +93,7 @@ class ArcEncoder:
     def from_trees(
         cls, trees: Sequence[DepTree], *, column: str | None = None, templates: Sequence[str] = ARC_FEATURES
     ) -> "ArcEncoder":
-        """Make an encoder of the words and tags of trees; by default, choose the tag column."""
+        """Make an encoder for the words and tags of trees; by default, choose the tag column."""
         column = column or _choose_column(trees)
         check_choice("column", column, ("xpos", "upos"))
         words = Counter(word for tree in trees for word in tree.words)
@@ -172,7 +172,7 @@ class ArcEncoder:
         return self.tell(key).say()
 
     def tell(self, key: int) -> ToldArc:
-        """Return what a feature specifies about the head, the modifier, and the word between them."""
+        """Return the attributes that a feature specifies of the head, the modifier and a word between."""
         template, values, distance = unpack(int(key))
         ends: dict[str, dict[int, dict[str, str]]] = {"h": {}, "m": {}, "b": {}}
         if ARC_FEATURES[template] == BETWEEN:
@@ -242,7 +242,7 @@ def _choose_column(trees: Sequence[DepTree]) -> str:
 
 
 def _limited(counts: Counter[str], bits: int) -> Vocabulary:
-    """Make a vocabulary of the most frequent strings that fit into this number of bits."""
+    """Make a vocabulary of the most frequent strings, whose ids must fit into this number of bits."""
     return Vocabulary(Vocabulary.from_counts(counts).strings[: (1 << bits) - N_SPECIAL])
 
 

@@ -29,7 +29,7 @@ def iter_brackets(
     functions : bool
         Keep function tags and indices (``NP-SBJ-1``); otherwise labels are cut at ``-`` or ``=``.
     traces : bool
-        Keep ``-NONE-`` nodes; otherwise they are removed, with all nodes that dominate nothing else.
+        Keep ``-NONE-`` nodes; otherwise they are removed, and so are nodes that dominate only such nodes.
     unescape : bool
         Convert the words ``-LRB-`` and so on to brackets.
 
@@ -45,7 +45,7 @@ def iter_brackets(
 
     See Also
     --------
-    read_brackets : The same as a list.
+    read_brackets : Returns all trees as a list.
     write_brackets : The inverse.
 
     Examples
@@ -71,7 +71,7 @@ def read_brackets(
     functions : bool
         Keep function tags and indices (``NP-SBJ-1``); otherwise labels are cut at ``-`` or ``=``.
     traces : bool
-        Keep ``-NONE-`` nodes; otherwise they are removed, with all nodes that dominate nothing else.
+        Keep ``-NONE-`` nodes; otherwise they are removed, and so are nodes that dominate only such nodes.
     unescape : bool
         Convert the words ``-LRB-`` and so on to brackets.
 
@@ -82,7 +82,7 @@ def read_brackets(
 
     See Also
     --------
-    iter_brackets : The same as a stream.
+    iter_brackets : Yields one tree at a time.
     write_brackets : The inverse.
 
     Examples

@@ -1,12 +1,12 @@
-"""make_conjunctions: samples whose labels depend on planted conjunctions, but not on any part of them.
+"""make_conjunctions: samples whose labels depend on planted conjunctions, but not on parts of conjunctions.
 
 If a conjunction of order k is complete in N samples of its class, each part that lacks one column is planted
 in N samples of the other class, each part that lacks two columns in N samples of its own class, and so on.
-Then any part of size t occurs N * 2 ** (k - t - 1) times in either class. All these samples have the label of
+Then any part of size t occurs N * 2 ** (k - t - 1) times in each class. All these samples have the label of
 their class, and each has a complete conjunction. The other samples have random parts and random labels.
 
-This is possible if the values 2 ** (1 - k) of the conjunctions of each class sum to one, since the parts take
-2 ** (k - 1) samples for each complete conjunction. Other orders are rejected.
+This is possible if the values 2 ** (1 - k) of the conjunctions of each class sum to at least one, since the
+parts need 2 ** (k - 1) samples for each complete conjunction. Other orders are rejected.
 """
 
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ class Planted(NamedTuple):
     conjunctions : list of tuple of int
         The columns of each conjunction, in ascending order.
     signs : ndarray of int64, (n_conjunctions,)
-        1 for a conjunction of label 1, -1 for one of label 0.
+        1 for a conjunction of label 1, -1 for a conjunction of label 0.
     best_accuracy : float
-        Accuracy of the planted rule on `y`; samples without a complete conjunction count as one half.
+        Accuracy of the planted rule on `y`; a sample without a complete conjunction counts as half correct.
 
     See Also
     --------
@@ -85,9 +85,9 @@ def make_conjunctions(
     n_samples, n_features : int
         Number of rows and columns of `X`.
     n_active : int
-        Average number of active columns per sample; more if the planted ones alone are more.
+        Average number of active columns per sample; larger if the planted columns alone exceed it.
     orders : sequence of int
-        Order of each conjunction. Conjunctions share no column and belong to labels 1 and 0 in turn.
+        Order of each conjunction. Conjunctions share no columns, and belong to labels 1 and 0 alternately.
     coverage : float
         Fraction of the samples with a complete conjunction; the labels of the others are random.
     noise : float
@@ -163,17 +163,18 @@ def _check(n_samples: int, n_features: int, n_active: int, orders: Sequence[int]
         if sum(2.0 ** (1 - order) for order in orders[first::2]) < 1:
             raise InputError(
                 f"orders is {tuple(orders)}; expected more or shorter conjunctions: the sum of 2 ** (1 - "
-                "order) over those of one label (every other one) must be 1, or their parts predict the label"
+                "order) over the conjunctions of each label (every other one) must be at least 1, or their "
+                "parts predict the label"
             )
     if sum(orders) > n_features:
         raise InputError(f"n_features is {n_features}; expected at least {sum(orders)}, the sum of orders")
     if n_active > n_features:
-        raise InputError(f"n_active is {n_active}; expected at most {n_features}, n_features")
+        raise InputError(f"n_active is {n_active}; expected at most {n_features}, the value of n_features")
     check_integer("n_samples", n_samples, minimum=1)
 
 
 def _make_plan(n_samples: int, orders: IntArray, coverage: float) -> _Plan:
-    """Plan how often each conjunction is complete: equally often, unless there is no room for its parts."""
+    """Plan how often each conjunction is complete: all equally often, if there is room for the parts."""
     signs = np.where(np.arange(len(orders)) % 2 == 0, 1, -1)
     n_parts = 1 << (orders - 1)
     wanted = round(coverage * n_samples / 2)
@@ -188,8 +189,8 @@ def _make_plan(n_samples: int, orders: IntArray, coverage: float) -> _Plan:
     if n_complete.min() == 0:
         order = orders[n_complete.argmin()]
         raise InputError(
-            f"n_samples is {n_samples} and coverage {coverage:g}; expected larger values, since "
-            f"a conjunction of order {order} would never be complete"
+            f"n_samples is {n_samples} and coverage is {coverage:g}; expected larger values, since with "
+            f"these a conjunction of order {order} would never be complete"
         )
     return _Plan(orders, signs, n_complete, room)
 
@@ -199,8 +200,8 @@ def _plant(
 ) -> IntArray:
     """Return row * n_features + column of all planted entries.
 
-    The rows of label 0 come first, then those of label 1, then the others. A conjunction contributes one
-    subset of its columns to a row, written as a bit mask.
+    The rows of label 0 come first, then those of label 1, then the rows with random labels. A conjunction
+    adds one subset of its columns to a row; the subset is a bit mask.
     """
     room, sets = plan.room, np.zeros((n_samples, len(conjunctions)), dtype=np.int64)
     first_free = {1: 0, -1: 0}
@@ -224,7 +225,7 @@ def _plant(
 
 
 def _draw_parts(n: int, share: float, order: int, rng: np.random.Generator) -> IntArray:
-    """Draw random parts of a conjunction, each with probability `share`; 0 is none."""
+    """Draw a part of a conjunction for each row, each part with probability `share`; 0 means no part."""
     drawn = (rng.random(n) / share).astype(np.int64)
     return np.where(drawn < (1 << order) - 1, drawn, 0)
 

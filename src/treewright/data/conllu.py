@@ -1,7 +1,7 @@
 """Readers and writers of CoNLL-U, CoNLL-X and CoNLL-2009.
 
 The three formats differ only in their columns, so they share one reader and one writer. A layout lists the
-columns. Those that `DepTree` knows become its attributes; the others are kept by name.
+columns. Columns that are attributes of `DepTree` are stored there; the others are kept by name.
 """
 
 import re
@@ -24,7 +24,7 @@ CONLL2009: Layout = (
     *("ID", "FORM", "LEMMA", "PLEMMA", "XPOS", "PPOS", "FEATS", "PFEAT"),
     *("HEAD", "PHEAD", "DEPREL", "PDEPREL", "FILLPRED", "PRED"),
 )
-"""Followed by one column APRED1, APRED2, ... for each word whose FILLPRED is Y."""
+"""These columns are followed by a column APRED1, APRED2, ... for each word whose FILLPRED is Y."""
 
 ATTRIBUTES = {
     "FORM": "words",
@@ -44,7 +44,7 @@ GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.*)")
 UNWRITABLE = re.compile(r"[\n\r\0]")
 _NUMERALS = [str(number) for number in range(1, 512)]
 _VALUES = {str(number): number for number in range(512)}
-"""Small integers as text, which almost all ids and heads are."""
+"""Small integers as text; almost all ids and heads are among them."""
 
 
 def iter_conllu(
@@ -63,7 +63,7 @@ def iter_conllu(
     single_root : bool
         Raise an error for a sentence that does not have exactly one root.
     require_heads : bool
-        Raise an error for ``_`` in HEAD; if False, it is an unknown head (-1).
+        Raise an error for ``_`` in HEAD; if False, ``_`` is read as an unknown head (-1).
 
     Yields
     ------
@@ -77,7 +77,7 @@ def iter_conllu(
 
     See Also
     --------
-    read_conllu : The same as a list.
+    read_conllu : Returns all sentences as a list.
     write_conllu : The inverse.
 
     Examples
@@ -99,7 +99,7 @@ def read_conllu(source: Source, *, single_root: bool = False, require_heads: boo
     single_root : bool
         Raise an error for a sentence that does not have exactly one root.
     require_heads : bool
-        Raise an error for ``_`` in HEAD; if False, it is an unknown head (-1).
+        Raise an error for ``_`` in HEAD; if False, ``_`` is read as an unknown head (-1).
 
     Returns
     -------
@@ -108,7 +108,7 @@ def read_conllu(source: Source, *, single_root: bool = False, require_heads: boo
 
     See Also
     --------
-    iter_conllu : The same as a stream.
+    iter_conllu : Yields one sentence at a time.
     write_conllu : The inverse.
 
     Examples
@@ -162,7 +162,7 @@ def iter_conllx(
     single_root : bool
         Raise an error for a sentence that does not have exactly one root.
     require_heads : bool
-        Raise an error for ``_`` in HEAD; if False, it is an unknown head (-1).
+        Raise an error for ``_`` in HEAD; if False, ``_`` is read as an unknown head (-1).
 
     Yields
     ------
@@ -171,7 +171,7 @@ def iter_conllx(
 
     See Also
     --------
-    read_conllx : The same as a list.
+    read_conllx : Returns all sentences as a list.
     write_conllx : The inverse.
 
     Examples
@@ -193,7 +193,7 @@ def read_conllx(source: Source, *, single_root: bool = False, require_heads: boo
     single_root : bool
         Raise an error for a sentence that does not have exactly one root.
     require_heads : bool
-        Raise an error for ``_`` in HEAD; if False, it is an unknown head (-1).
+        Raise an error for ``_`` in HEAD; if False, ``_`` is read as an unknown head (-1).
 
     Returns
     -------
@@ -202,7 +202,7 @@ def read_conllx(source: Source, *, single_root: bool = False, require_heads: boo
 
     See Also
     --------
-    iter_conllx : The same as a stream.
+    iter_conllx : Yields one sentence at a time.
     write_conllx : The inverse.
 
     Examples
@@ -247,7 +247,7 @@ def iter_conll2009(
     single_root : bool
         Raise an error for a sentence that does not have exactly one root.
     require_heads : bool
-        Raise an error for ``_`` in HEAD; if False, it is an unknown head (-1).
+        Raise an error for ``_`` in HEAD; if False, ``_`` is read as an unknown head (-1).
 
     Yields
     ------
@@ -256,7 +256,7 @@ def iter_conll2009(
 
     See Also
     --------
-    read_conll2009 : The same as a list.
+    read_conll2009 : Returns all sentences as a list.
     write_conll2009 : The inverse.
 
     Examples
@@ -278,7 +278,7 @@ def read_conll2009(source: Source, *, single_root: bool = False, require_heads: 
     single_root : bool
         Raise an error for a sentence that does not have exactly one root.
     require_heads : bool
-        Raise an error for ``_`` in HEAD; if False, it is an unknown head (-1).
+        Raise an error for ``_`` in HEAD; if False, ``_`` is read as an unknown head (-1).
 
     Returns
     -------
@@ -287,7 +287,7 @@ def read_conll2009(source: Source, *, single_root: bool = False, require_heads: 
 
     See Also
     --------
-    iter_conll2009 : The same as a stream.
+    iter_conll2009 : Yields one sentence at a time.
     write_conll2009 : The inverse.
 
     Examples
@@ -361,7 +361,7 @@ def iter_blocks(source: Source) -> Iterator[Block]:
                     n_comments += 1
                 block = Block(name, first, lines[:n_comments], lines[n_comments:])
                 if not block.lines:
-                    raise block.error(-1, "comments without a sentence", "a token line after them")
+                    raise block.error(-1, "comments without a sentence", "a token line after the comments")
                 yield block
             lines = []
             start = blank + 1
@@ -370,14 +370,14 @@ def iter_blocks(source: Source) -> Iterator[Block]:
 
 
 def declared_layout(comments: list[str], name: str, line: int = 1) -> Layout:
-    """Return the columns declared in the first comment of a file (CoNLL-U Plus), or else those of CoNLL-U."""
+    """Return the columns declared in the first comment of a file (CoNLL-U Plus), or those of CoNLL-U."""
     declared = GLOBAL_COLUMNS.match(comments[0]) if comments else None
     if not declared:
         return CONLLU
     layout = tuple(declared[1].split())
     if layout[:1] != ("ID",) or "FORM" not in layout or len(set(layout)) < len(layout):
         found = f"global.columns is {quote(declared[1])}"
-        raise FormatError(name, line, found, "distinct column names, with ID first, and FORM")
+        raise FormatError(name, line, found, "ID followed by distinct column names that include FORM")
     return layout
 
 
@@ -477,7 +477,7 @@ def _separate_extra_lines(
 
 
 def _range_end(token_id: str, start: int) -> int:
-    """Return the last word of the multiword token `token_id` if it starts at `start`, or else 0."""
+    """Return the last word of the multiword token `token_id` if it starts at `start`, or 0 otherwise."""
     span = RANGE_ID.fullmatch(token_id)
     if span and int(span[1]) == start <= int(span[2]):
         return int(span[2])
@@ -487,7 +487,7 @@ def _range_end(token_id: str, start: int) -> int:
 def _parse_odd_heads(
     block: Block, word_lines: Sequence[int], column: tuple[str, ...], require_heads: bool
 ) -> list[int]:
-    """Read heads of which some are large, unknown or invalid."""
+    """Read a column of heads, some of which are large, unknown or invalid."""
     n = len(column)
     values = _VALUES if n < len(_VALUES) else {str(number): number for number in range(n + 1)}
     heads = []
@@ -530,7 +530,7 @@ def format_tree(tree: DepTree, layout: Layout = CONLLU) -> str:
 
 
 def join_lines(comments: list[str], lines: list[str], n_columns: int) -> str:
-    """Return one sentence as text; raise `InputError` if a reader could not recover it."""
+    """Return one sentence as text; raise `InputError` if the text could not be read back."""
     if not lines:
         raise InputError("a sentence has no words; expected at least one")
     for line in lines:

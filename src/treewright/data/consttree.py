@@ -14,9 +14,9 @@ from treewright.errors import FormatError, InputError, quote
 
 TRACE = "-NONE-"
 LABEL = re.compile(r"[^\s\0]+", re.ASCII)
-"""ASCII whitespace; a no-break space may be part of a word."""
+"""A label has no ASCII whitespace and no NUL; a no-break space may be part of a word."""
 MAX_DECIMAL_BITS = 2048
-"""Python does not convert very large integers to decimal text."""
+"""Maximum bits of an integer that is written in decimal; Python does not convert very large ones."""
 PLAIN_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
@@ -28,7 +28,7 @@ class Span(NamedTuple):
     label : str
         The label.
     start, end : int
-        Positions of the first word and after the last word, from 0.
+        Position of the first word, and position after the last word, from 0.
 
     See Also
     --------
@@ -83,7 +83,7 @@ class ConstTree(Drawn):
 
     def __init__(self, label: str, children: Sequence["ConstTree | str"] = ()) -> None:
         if isinstance(children, str):
-            raise InputError(f"children is {children!r}; expected a sequence, as in [{children!r}]")
+            raise InputError(f"children is {children!r}; expected a sequence, such as [{children!r}]")
         nodes = [child if isinstance(child, ConstTree) else ConstTree(child) for child in children]
         self._all_labels = [*(one for node in nodes for one in node.labels), _checked_label(label)]
         total = len(self._all_labels)
@@ -101,7 +101,7 @@ class ConstTree(Drawn):
 
     @classmethod
     def from_child_counts(cls, labels: Sequence[str], n_children: Sequence[int]) -> Self:
-        """Make a tree from the labels and numbers of children of its nodes in post-order."""
+        """Make a tree from the labels and child counts of its nodes in post-order."""
         sizes: list[int] = []
         for count in n_children:
             size = 1
@@ -121,7 +121,7 @@ class ConstTree(Drawn):
         functions : bool
             Keep function tags and indices (``NP-SBJ-1``); otherwise labels are cut at ``-`` or ``=``.
         traces : bool
-            Keep ``-NONE-`` nodes; otherwise they are removed, with all nodes that dominate nothing else.
+            Keep ``-NONE-`` nodes; otherwise they are removed, and so are nodes that dominate only such nodes.
         unescape : bool
             Convert the words ``-LRB-`` and so on to brackets.
         """
@@ -236,14 +236,14 @@ class ConstTree(Drawn):
         return self.from_arrays(labels, self.sizes)
 
     def without_traces(self) -> Self | None:
-        """Return the tree without ``-NONE-`` nodes and nodes that dominate nothing else.
+        """Return the tree without ``-NONE-`` nodes and without nodes that dominate only such nodes.
 
-        None if nothing is left.
+        Return None if nothing is left.
         """
         return self.without_tags({TRACE})
 
     def without_tags(self, tags: set[str] | frozenset[str]) -> Self | None:
-        """Return the tree without the words under `tags` and nodes that dominate nothing else."""
+        """Return the tree without words with one of the `tags` and without nodes that dominate only these."""
         labels = self.labels
         if not any(label in tags for label in labels):
             return self
@@ -361,7 +361,7 @@ def _parse_python(source: str) -> ast.AST:
 
 
 def _python_nodes(root: ast.AST) -> tuple[list[str], list[int]]:
-    """Return labels and numbers of children; parents first, right to left, is reversed post-order."""
+    """Return the labels and child counts of all nodes in post-order."""
     labels: list[str] = []
     n_children: list[int] = []
     waiting: list[object] = [root]

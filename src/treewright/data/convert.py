@@ -38,7 +38,7 @@ def convert_file(
     to_format : str, optional
         Output format (default: by file name).
     rules : str, optional
-        Head rules from brackets to dependencies (default: yamada-matsumoto).
+        Head rules for converting brackets to dependencies (default: yamada-matsumoto).
     functions : bool
         Keep function tags in brackets.
     traces : bool
@@ -60,7 +60,7 @@ def convert_file(
     writing = find_format(to_format) if to_format else format_of_name(target)
     if writing is None:
         raise InputError(
-            f"{target!r} has no known suffix; expected one such as .conllu, or {named('to_format')}"
+            f"{target!r} has no known suffix; expected a suffix such as .conllu, or {named('to_format')}"
         )
     changes: list[Callable[[Any], Any]] = []
     if lift is not None:
@@ -69,7 +69,9 @@ def convert_file(
         changes.append(deprojectivize)
     with open_told(source, from_format) as (reading, stream):
         if reading != writing and is_same_file(source, target):
-            raise InputError(f"{target} is also the input, in {reading.name}; expected another file")
+            raise InputError(
+                f"{target} is also the input file, in {reading.name} format; expected another file"
+            )
         _check_convertible(reading, writing, changes_arcs=bool(changes))
         for name, is_given in {"functions": functions, "traces": traces, "unescape": unescape}.items():
             if is_given and reading.kind != "constituents":
@@ -78,8 +80,8 @@ def convert_file(
                 )
         if rules is not None and reading.kind == writing.kind:
             raise InputError(
-                f"{named('rules')} has no effect from {reading.name} to {writing.kind}; expected "
-                "brackets to dependencies"
+                f"{named('rules')} has no effect on a conversion from {reading.name} to {writing.kind}; "
+                "expected a conversion from brackets to dependencies"
             )
         trees = _read(reading, stream, functions=functions, traces=traces, unescape=unescape)
         if reading.kind != writing.kind:
@@ -104,7 +106,7 @@ def _read(reading: Format, source: Source, *, functions: bool, traces: bool, une
 
 
 def _change(trees: Iterable[Any], source: str, changes: list[Callable[[Any], Any]]) -> Iterator[Any]:
-    """Apply all changes to each tree; add the number of the sentence to errors."""
+    """Apply all changes to each tree; add the sentence number to errors."""
     for number, tree in enumerate(trees, start=1):
         try:
             for change in changes:

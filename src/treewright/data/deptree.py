@@ -14,18 +14,18 @@ from treewright.errors import InputError, quote
 
 UNKNOWN_HEAD = -1
 MOST_DRAWN = 1000
-"""Maximum number of words that `print` draws; a longer sentence is truncated."""
+"""Maximum number of words of a sentence that `print` draws; for a longer one, it prints the `repr`."""
 STRING_COLUMNS = ("words", "lemmas", "upos", "xpos", "feats", "deprels", "deps", "misc")
 MISC_FIELD = 8
-"""Index among the fields after the ID in a line of CoNLL-U."""
+"""Index of MISC among the fields after the ID in a line of CoNLL-U."""
 RANGE_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 
 
 class ExtraLine(NamedTuple):
-    """A multiword token or an empty node, as in the file."""
+    """The line of a multiword token or an empty node, as in the file."""
 
     position: int
-    """Number of words before it."""
+    """Number of words before the line."""
     text: str
 
 
@@ -37,7 +37,7 @@ class MultiwordToken(NamedTuple):
     start, end : int
         Its words are ``tree[start:end]``.
     form, misc : str
-        Its columns FORM and MISC in CoNLL-U.
+        The columns FORM and MISC of the token in CoNLL-U.
 
     See Also
     --------
@@ -202,7 +202,7 @@ class DepTree(Drawn):
         return Word(self, place % n)
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> npt.NDArray[np.object_]:
-        """Make the tree one element of an array; NumPy would turn trees of one length into rows of words."""
+        """Return an array with the tree as its only element; otherwise NumPy would make an array of words."""
         whole = np.empty((), dtype=object)
         whole[()] = self
         return whole
@@ -239,8 +239,8 @@ class DepTree(Drawn):
     def text(self) -> str:
         """The sentence as text.
 
-        It is the comment ``# text = ...``, if there is one. Otherwise tokens are joined with spaces, except
-        after ``SpaceAfter=No`` in MISC; a multiword token replaces its words.
+        The text is that of the comment ``# text = ...``, if there is one. Otherwise tokens are joined with
+        spaces, except after ``SpaceAfter=No`` in MISC; a multiword token replaces its words.
         """
         if text := self.metadata.get("text"):
             return text

@@ -1,9 +1,9 @@
 """Documents of a treebank, and jackknife folds of whole documents or of blocks within them.
 
-A model that was trained on the neighbours of a sentence knows its names and phrases. Therefore folds consist
-of whole documents: a fold model is tested on new documents, as most models are. If the dev set comes from the
-documents of the training set, the final model knows these documents. Then folds are blocks of consecutive
-sentences within documents, so that the fold models know them, too.
+A model that was trained on the neighbours of a sentence has already seen its names and phrases. Therefore
+folds consist of whole documents: a fold model is tested on new documents, as most models are. If the dev set
+comes from the same documents as the training set, the final model has seen these documents. Then folds are
+blocks of consecutive sentences within documents, so that the fold models have seen them, too.
 """
 
 import re
@@ -20,10 +20,10 @@ NEW_DOCUMENT = "# newdoc"
 NEW_DOCUMENT_ID = re.compile(r"# newdoc(?:\s+id\s*=\s*(.*\S))?\s*")
 SENTENCE_ID = re.compile(r"#\s*sent_id\s*=\s*(.*\S)")
 NUMBERED = re.compile(r"(.+)[-_./:][^-_./:]*")
-"""A sentence id, split into the part up to its last separator and the number of the sentence."""
+"""A sentence id, split into the part before its last separator and the number of the sentence."""
 BLOCKS_PER_FOLD = 10
 LARGEST_FOLD = 2.0
-"""Maximum size of a fold relative to the mean; otherwise folds of documents are not used."""
+"""Maximum size of a fold relative to the mean; if a fold is larger, whole documents are not used as folds."""
 
 
 class Folds(NamedTuple):
@@ -34,7 +34,7 @@ class Folds(NamedTuple):
     parts : list of ndarray of int64
         The indices of the sentences of each fold, in increasing order.
     description : str
-        How the folds were made, for log lines.
+        Description of how the folds were made, for log lines.
     """
 
     parts: list[npt.NDArray[np.int64]]
@@ -46,9 +46,9 @@ def deal_folds(
 ) -> Folds:
     """Assign whole documents, or blocks within documents, to folds at random.
 
-    Documents start at ``# newdoc`` comments, or share the part of the sentence id up to its last separator.
-    Without these, or with too few documents for folds of similar sizes, blocks of consecutive sentences are
-    used instead.
+    A document starts at a ``# newdoc`` comment, or consists of sentences whose ids are equal up to the last
+    separator. If there are no documents, or too few for folds of similar sizes, blocks of consecutive
+    sentences are used instead.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def deal_folds(
     n_folds : int
         Number of folds.
     by : {"document", "block"}
-        Assign whole documents, or one block of consecutive sentences of each document to each fold. "auto" is
-        "document" here.
+        Assign whole documents to folds, or cut each document into one block of consecutive sentences per
+        fold. "auto" means "document" here.
     random_state : int
         Seed of the random number generator.
     """
@@ -80,7 +80,7 @@ def deal_folds(
 
 
 def resolve_fold_by(by: FoldBy, trees: Sequence[object], dev: Sequence[object] | None) -> FoldBy:
-    """Return how to make folds: "auto" is by block if most dev sentences are from training documents."""
+    """Replace "auto" by "block" if most dev sentences come from training documents, or else by "document"."""
     if by != "auto":
         return by
     known = set(_name_documents(trees))
@@ -103,13 +103,13 @@ def _name_documents(trees: Sequence[object]) -> list[str]:
 
 
 def _by_marks(comments: Sequence[Sequence[str]]) -> npt.NDArray[np.int64] | None:
-    """Number the documents that start with a comment."""
+    """Return the index of each sentence's document, if documents start at comments; None otherwise."""
     begins = np.array([any(line.startswith(NEW_DOCUMENT) for line in each) for each in comments])
     return np.maximum(np.cumsum(begins) - 1, 0) if begins.any() else None
 
 
 def _by_ids(comments: Sequence[Sequence[str]]) -> npt.NDArray[np.int64] | None:
-    """Number the documents given by sentence ids; None if a sentence has no id."""
+    """Return the index of each sentence's document, according to its id; None if a sentence has no id."""
     documents: dict[str, int] = {}
     numbers = []
     for each in comments:

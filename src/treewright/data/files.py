@@ -1,4 +1,4 @@
-"""Reading of files as numbered lines, and atomic writing: gzip, standard streams, corrupt files."""
+"""Reading of files as numbered lines, and atomic writing, with gzip and standard streams."""
 
 import codecs
 import errno
@@ -31,16 +31,16 @@ DAMAGED_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 BLANKS = b"\xef\xbb\xbf \t\r\n"
 CHUNK_SIZE = 1 << 16
 LONGEST_LINE = 1 << 26
-"""Maximum bytes of a line, since a small compressed file may expand to one endless line."""
+"""Maximum bytes of a line. Without a limit, a small compressed file could expand to one endless line."""
 NUL = "a NUL byte, as in binary files and UTF-16"
 STANDARD, STANDARD_OUTPUT = "-", "standard output"
 NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-"""Errors of a full disk, a file that is too large, or an exceeded quota."""
+"""Error codes for a full disk, a file that is too large, and an exceeded quota."""
 
 
 @dataclass(frozen=True)
 class Begun:
-    """A file whose beginning was read: its name, and the pieces of its whole content."""
+    """A file whose beginning has already been read: its name, and its whole content in pieces."""
 
     name: str
     pieces: Iterator[bytes]
@@ -136,7 +136,7 @@ def _damaged(name: str, number: int, error: Exception) -> FormatError:
 
 
 def _undecodable(name: str, number: int, error: UnicodeDecodeError) -> FormatError:
-    """Return the error for bytes that are not UTF-8, in a text that starts in line `number`."""
+    """Return the error for bytes that are not UTF-8, in a text that starts at line `number`."""
     line = number + error.object.count(b"\n", 0, error.start)
     found = NUL if b"\0" in error.object else f"byte {error.object[error.start]:#04x}"
     return FormatError(name, line, found, "UTF-8", help=HELP)
@@ -150,7 +150,7 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
 
 @contextmanager
 def open_begun(source: Source, is_enough: Callable[[bytes], object]) -> Iterator[tuple[bytes, Begun]]:
-    """Open `source`; yield enough of its first bytes, or all, and a source of the whole content.
+    """Open `source`; yield its first bytes, up to the point where `is_enough` is true, and its whole content.
 
     Nothing is read twice, so `source` may be a pipe.
     """
@@ -171,8 +171,7 @@ def open_target(target: Target) -> Iterator[IO[str]]:
 
     The text goes to a temporary file beside `target`, which is renamed at the end. A failure leaves an
     existing file unchanged, and a file may be rewritten while it is being read. ``"-"`` is standard output; a
-    name that ends in ``.gz`` is compressed. `replacing` describes what happens if `target` is not a regular
-    file.
+    name that ends in ``.gz`` is compressed. See `replacing` for targets that are not regular files.
     """
     path = Path(target)
     if os.fspath(target) == STANDARD:
@@ -184,7 +183,7 @@ def open_target(target: Target) -> Iterator[IO[str]]:
 
 
 def track_writing(items: Iterable[Item], target: Target) -> Iterator[Item]:
-    """Yield the items written to `target`, and report the progress."""
+    """Yield the items that are written to `target`, and report the progress."""
     name = "" if os.fspath(target) == STANDARD else f" {os.path.basename(target)}"
     return track(items, f"writing{name}")
 
@@ -297,7 +296,7 @@ class _Joined(io.RawIOBase):
 
 
 def _decode(raw: bytes, name: str, number: int) -> list[str]:
-    """Decode complete lines, starting at line `number`, which an error includes."""
+    """Decode complete lines; `number` is the number of the first line, for error messages."""
     if b"\0" in raw:
         raise FormatError(name, number, NUL, "UTF-8", help=HELP)
     try:
@@ -331,8 +330,8 @@ def _standard_output() -> Iterator[IO[str]]:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file for writing that replaces `path` at the end.
 
-    A symbolic link is kept, and its target is replaced. Anything but a regular file, such as a pipe, is
-    written to directly.
+    A symbolic link is kept, and its target is replaced. A target that is not a regular file, such as a pipe,
+    is written to directly.
     """
     if is_special(path):
         with naming(path), open(path, "wb") as device:
@@ -355,7 +354,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def take_place(unfinished: Path, target: Path) -> None:
-    """Replace a file with a complete one; between file systems, copy it."""
+    """Replace a file with a complete one, which is copied if it is on another file system."""
     place = target.resolve() if target.is_symlink() else target
     is_on_device = unfinished.stat().st_dev == place.parent.stat().st_dev
     if is_special(place) or place.suffix == ".gz" or not is_on_device:
@@ -381,7 +380,7 @@ def _put(temporary: Target, place: Path) -> None:
 
 @contextmanager
 def naming(target: Target) -> Iterator[None]:
-    """Add the output file to errors of a full disk, which the system does not name."""
+    """Add the name of the output file to disk-full errors; the system does not include it."""
     try:
         yield
     except OSError as error:
@@ -390,7 +389,7 @@ def naming(target: Target) -> Iterator[None]:
 
 
 def name_target(error: OSError, target: Target) -> None:
-    """Add the output file to an error of a full disk."""
+    """Add the name of the output file to a disk-full error."""
     if error.filename is None and error.errno in NO_ROOM:
         error.filename = os.fspath(target)
 

@@ -24,7 +24,7 @@ class Forest(NamedTuple):
     sizes : ndarray of int32, (n_nodes,)
         Size of the subtree at each node.
     indptr : ndarray of int64, (n_trees + 1,)
-        The first node of each tree, and the number of all nodes.
+        The index of the first node of each tree; the last entry is the total number of nodes.
     labels : list of str
         The label of each id.
     """

@@ -25,13 +25,13 @@ BRACKETED = re.compile(r"\ufeff?\s*+\(\s*+[^\s()]*+\s*+\(")
 CONLLU_COMMENT = re.compile(r"# *((sent_id|text|global\.columns) *=|(newdoc|newpar)( |\r?$))")
 CONLLU_ROW = re.compile(r"([0-9]+(-[0-9]+|\.[0-9]+)?\t[^\t]*\t|[^\t]*(\t[^\t]*){7})")
 CONLLX_ROW = re.compile(rb"([^\t]*\t){8}[0-9]+\t[^\t]*$")
-"""An integer in the column of enhanced dependencies is a PHEAD of CoNLL-X."""
+"""A row of CoNLL-X: an integer in the column of enhanced dependencies is the PHEAD of CoNLL-X."""
 CANDIDATE = re.compile(rb"[0-9]+\t[0-9]+\t[^\t]+\t\(")
-"""Start of a line of k-best trees in brackets, as constituency parsers write them."""
+"""Start of a line of k-best trees in brackets, as written by constituency parsers."""
 N_COLUMNS, LEAST_COLUMNS = 10, 8
-"""Columns of CoNLL-U, and minimum columns of a row without tabs that still counts as CoNLL-U."""
+"""Number of columns of CoNLL-U, and minimum number of columns of a row without tabs."""
 MOST_COMMENTS = 1 << 20
-"""Maximum bytes of comments before the first row."""
+"""Maximum number of bytes that comments before the first row may take."""
 
 
 FormatName: TypeAlias = Literal["conllu", "conllx", "conll2009", "brackets", "props"]
@@ -61,7 +61,7 @@ FORMATS = {
 
 
 TITLES = {"dependencies": "CoNLL-U", "constituents": "trees in brackets", "propositions": "PropBank columns"}
-"""Names of each kind of file in messages."""
+"""Name of each kind of file in messages."""
 PLAIN_TEXT, NO_TEXT = "plain text", "a binary file or UTF-16"
 
 
@@ -84,7 +84,8 @@ def open_told(
 ) -> Iterator[tuple[Format, Source]]:
     """Open a file with its format, which is given or detected by name or content.
 
-    Raise `InputError` for files of other `kinds`; for plain text, the message includes `remedy`.
+    Raise `InputError` if the file is not of one of the `kinds`; for plain text, the message includes
+    `remedy`.
     """
     told = find_format(format_name) if format_name else format_of_name(path)
     if told is None:
@@ -100,9 +101,10 @@ def open_told(
 def open_by_content(
     path: str, *, kinds: Sequence[str] = tuple(TITLES), remedy: str = ""
 ) -> Iterator[tuple[Format, Source]]:
-    """Open a file and detect by content whether it is brackets, PropBank columns or CoNLL-U.
+    """Open a file and detect by content whether it has brackets, PropBank columns or CoNLL-U.
 
-    Raise `InputError` for other content and other `kinds`. An empty file counts as the first of `kinds`.
+    Raise `InputError` if the content is not of one of the `kinds`. An empty file counts as the first of
+    `kinds`.
     """
     with open_begun(path, _tells_format) as (begin, stream):
         row = _first_row(begin.split(b"\n"))
@@ -119,14 +121,14 @@ def open_by_content(
 
 
 def check_kind(path: str | os.PathLike[str], kind: str) -> None:
-    """Raise `InputError` if a file has another kind, by name or content; pipes are not checked."""
+    """Raise `InputError` if the name or content of a file shows another kind; pipes are not checked."""
     if os.path.isfile(path):
         with open_told(os.fspath(path), kinds=[kind]):
             pass
 
 
 def _tell_kind(begin: bytes, row: bytes | None) -> str | None:
-    """Return the kind of trees in a file by its beginning, or a description; None if it is empty."""
+    """Return the kind of trees in a file, or a description of other content; None if the file is empty."""
     if _is_bracket(begin):
         return "constituents"
     if row is None:
@@ -147,7 +149,7 @@ def _unexpected(path: str, found: str, kinds: Sequence[str], remedy: str = "") -
 
 
 def tell_trees(begin: bytes) -> str | None:
-    """Return the kind of trees in a file, given its beginning; None if it may be another format."""
+    """Return the kind of trees in a file, given its beginning; None if it may have another format."""
     row = _first_row(begin.split(b"\n")) or b""
     if BRACKETED.match(begin.decode("latin-1")):
         return TITLES["constituents"]
@@ -171,7 +173,7 @@ Content = Literal["conllu", "conllx", "conll2009", "brackets", "props", "text", 
 
 @contextmanager
 def open_text_or_trees(source: str) -> Iterator[tuple[Content, Source]]:
-    """Open a file and detect by name or content whether it is trees or plain text."""
+    """Open a file and detect by name or content whether it contains trees or plain text."""
     named = format_of_name(source)
     content: Content
     with open_begun(source, _tells_content) as (begin, stream):
@@ -201,9 +203,9 @@ def _tells_content(begin: bytes) -> bool:
 def tell_content(begin: str) -> Literal["conllu", "brackets", "text"]:
     """Detect by its beginning whether a text is CoNLL-U, brackets or plain text.
 
-    CoNLL-U has its comments, or a first row with a number and at least three columns, or with eight columns.
-    A tree in brackets has at most a label before the second bracket; prose in parentheses has more text, or
-    no second bracket.
+    CoNLL-U is detected by its comments, or by a first row that has eight columns, or that starts with an ID
+    and has at least three columns. A tree in brackets has at most a label before the second bracket; prose in
+    parentheses has more text, or no second bracket.
     """
     if BRACKETED.match(begin):
         return "brackets"
@@ -225,7 +227,7 @@ def _is_bracket(begin: bytes) -> bool:
 
 
 def _first_row(lines: list[bytes]) -> bytes | None:
-    """Return the first line that is neither empty nor a comment, or a declaration of columns."""
+    """Return the first line that is not empty and not a comment; a declaration of columns also counts."""
     for line in lines:
         text = line.strip(BLANKS)
         if text and (not text.startswith(b"#") or GLOBAL_COLUMNS.match(text.decode("latin-1"))):

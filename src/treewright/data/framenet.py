@@ -115,8 +115,8 @@ def iter_framenet(source: Source) -> Iterator[FrameSentence]:
     Parameters
     ----------
     source : path or file
-        A file of a lexical unit or of a full text, or a folder: the release itself, whose lexical units come
-        first, or any folder with such files.
+        A file of a lexical unit or of a full text, or a folder. The folder is the release itself, whose
+        lexical units are read first, or any folder with such files.
 
     Yields
     ------
@@ -130,7 +130,7 @@ def iter_framenet(source: Source) -> Iterator[FrameSentence]:
 
     See Also
     --------
-    read_framenet : The same as a list.
+    read_framenet : Returns all sentences as a list.
 
     Examples
     --------
@@ -150,8 +150,8 @@ def read_framenet(source: Source) -> list[FrameSentence]:
     Parameters
     ----------
     source : path or file
-        A file of a lexical unit or of a full text, or a folder: the release itself, whose lexical units come
-        first, or any folder with such files.
+        A file of a lexical unit or of a full text, or a folder. The folder is the release itself, whose
+        lexical units are read first, or any folder with such files.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def read_framenet(source: Source) -> list[FrameSentence]:
 
     See Also
     --------
-    iter_framenet : The same as a stream.
+    iter_framenet : Yields one sentence at a time.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def _parse_file(source: Source) -> Iterator[FrameSentence]:
 
 
 def _iter_events(source: Source, name: str) -> Iterator[tuple[int, str, Element]]:
-    """Parse line by line, to know the line of each element."""
+    """Parse line by line, so that the line number of each element is known."""
     parser: XMLPullParser[Element] = XMLPullParser(["start", "end"])
     number = 1
     try:
@@ -328,7 +328,7 @@ def _cut(text: str, pattern: re.Pattern[str], tag: str, start: int, end: int) ->
 
 
 def _align(labels: list[_Label], words: list[_Word]) -> list[tuple[Span, bool]]:
-    """Convert character to word spans, with a flag for extended ones; drop labels that cover no word."""
+    """Convert character spans to word spans, and flag extended ones; drop labels that cover no word."""
     aligned = []
     for name, start, end, _ in labels:
         if start is None or end is None:

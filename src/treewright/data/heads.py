@@ -1,12 +1,12 @@
 """Head rules, which convert constituents to dependencies.
 
-For each constituent label, a table gives the direction of the search (``l`` or ``r``, until the other
-follows) and the labels to search for. Labels are tried in order, so an earlier label wins at any position;
-among labels joined by ``|``, the outermost child with any of them wins. If no label matches, the outermost
-child on the first side is the head. Punctuation is a head only if there is nothing else.
+For each constituent label, a table gives the labels to search for, preceded by the side from which to search,
+``l`` or ``r``. Labels are tried in order, so an earlier label wins whatever its position; among labels joined
+by ``|``, the outermost child with any of them wins. If no label matches, the outermost child on the first
+side is the head. Punctuation is a head only if there are no other children.
 
-The tables are those of Yamada & Matsumoto (2003), with the noun and verb phrases of the converter Penn2Malt,
-and of Collins (1999, appendix A).
+One table is that of Yamada & Matsumoto (2003), with the rules for noun and verb phrases of the converter
+Penn2Malt; the other is that of Collins (1999, appendix A).
 """
 
 from collections.abc import Sequence

@@ -25,7 +25,7 @@ WHOLE = "a tree has words without a head; expected a head for every word"
 
 
 class Graph(Protocol):
-    """The part of nltk's DependencyGraph that is used."""
+    """The part of nltk's DependencyGraph that is used here."""
 
     nodes: Mapping[int, Any]
 
@@ -118,7 +118,7 @@ def _from_graph(graph: Graph) -> DepTree:
 
 
 def _graph_children(node: Mapping[str, Any]) -> Iterable[int]:
-    """Return the addresses of a node's children, which nltk keeps in one list, or in one per relation."""
+    """Return the addresses of a node's children; nltk keeps them in one list, or in one list per relation."""
     children: Any = node["deps"]
     return chain.from_iterable(children.values()) if isinstance(children, Mapping) else children
 
@@ -367,7 +367,7 @@ def _spacy_heads(tree: DepTree, offset: int) -> list[int]:
 
 
 def _sorted_features(morph: str) -> str:
-    """Sort features as Universal Dependencies do, ignoring case; spaCy does not ignore it."""
+    """Sort features as Universal Dependencies prescribe, ignoring case; spaCy's order depends on case."""
     return "|".join(sorted(morph.split("|"), key=str.lower)) or "_"
 
 

@@ -2,7 +2,7 @@
 
 The three conversions are those of Croce, Moschitti & Basili (2011), "Structured lexical similarity via
 convolution kernels on dependency trees". The label of a word's node is its grammatical relation (GRCT), its
-part-of-speech tag (PCT) or the word itself (LCT); the other two are its descendants.
+part-of-speech tag (PCT) or the word itself (LCT); the other two become descendants of that node.
 """
 
 import re
@@ -40,8 +40,8 @@ def to_constituents(
         A tree with known heads.
     centre : {"relation", "tag", "word"}
         Label of a word's node. With ``"relation"``, the tag over the word is placed among the dependents, at
-        the word's position. With ``"tag"``, the word is placed there, and the relation is the last leaf. With
-        ``"word"``, the relation and the tag are the last two leaves.
+        the word's position. With ``"tag"``, the word is placed at that position, and the relation is the last
+        leaf. With ``"word"``, the relation and the tag are the last two leaves.
     column : {"xpos", "upos"}, optional
         Column of the tags (by default `xpos` if any word has one, or else `upos`).
     words : {"word", "lower", "lemma"}
@@ -98,7 +98,7 @@ def to_constituents(
 
 
 def _list_dependents(tree: DepTree) -> list[list[int]]:
-    """Return the positions of the roots, then of the dependents of each word, from 0."""
+    """Return the positions of the roots, followed by those of the dependents of each word, from 0."""
     if not len(tree):
         raise InputError("the sentence has no words; expected at least one")
     dependents: list[list[int]] = [[] for _ in range(len(tree) + 1)]
@@ -110,7 +110,7 @@ def _list_dependents(tree: DepTree) -> list[list[int]]:
 
 
 def _arrange(word: int, dependents: list[int], own: tuple[str, str, str], centre: str) -> list[Part]:
-    """Return the children of a word's node, given its `own` relation, tag and form."""
+    """Return the children of a word's node, given the relation, tag and form of the word (`own`)."""
     relation, tag, text = own
     if centre == "word":
         return [*dependents, (relation,), (tag,)]
@@ -121,9 +121,9 @@ def _arrange(word: int, dependents: list[int], own: tuple[str, str, str], centre
 
 
 def _filled_column(tree: DepTree) -> str:
-    """Return the column of tags that is filled.
+    """Return the name of the tag column to use.
 
-    Each tree decides for itself, so that its conversion does not depend on other trees.
+    It is chosen separately for each tree, so that the conversion of a tree does not depend on other trees.
     """
     return "xpos" if any(tag != BLANK for tag in tree.xpos) else "upos"
 

@@ -72,7 +72,7 @@ def resolve_name(name: str, code: str | None) -> tuple[str, str]:
 
 
 def list_treebanks(text: str = "") -> list[TreebankName]:
-    """Return the treebanks of a language, given its name or code, or those whose names contain `text`.
+    """Return the treebanks of the language with the name or code `text`, or those whose names contain it.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def list_treebanks(text: str = "") -> list[TreebankName]:
 
 
 def suggest_names(name: str) -> str:
-    """Return a question with known names similar to `name`; empty if `name` is known."""
+    """Return a "did you mean" question with names similar to `name`; empty if `name` is known."""
     if not name:
         return ""
     containing = list_treebanks(name)

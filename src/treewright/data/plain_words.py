@@ -1,7 +1,7 @@
 """Descriptions of arc features in plain English.
 
-A word is described by some of its attributes (``{"tag": "NN"}`` is a singular noun). Its neighbours are given
-by their offsets from it.
+A word is described by some of its attributes (``{"tag": "NN"}`` is a singular noun). Its neighbours are
+identified by their offsets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ ROOT, EDGE, UNKNOWN = "the root", "the edge of the sentence", "a word that is ne
 
 
 def say_word(known: Attributes) -> str:
-    """Describe a word by its attributes; ``{"special": text}`` is that text.
+    """Describe a word by its attributes; ``{"special": text}`` is described by that text.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class ToldArc(NamedTuple):
     length : str
         Distance: ``2``, ``5-6`` or ``11+``; empty if not specified.
     between : mapping of int to mapping of str to str
-        Attributes of a word between them, at offset 0.
+        Attributes of a word between the head and the modifier, at offset 0.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class ToldArc(NamedTuple):
     between: Surroundings = NOTHING
 
     def say(self, *, with_head: bool = True) -> str:
-        """Describe the arc, or its modifier only."""
+        """Describe the arc or, without the head, only its modifier."""
         said = say_with_neighbours(self.modifier)
         if with_head:
             said += f" depends on {say_with_neighbours(self.head)}"

@@ -100,15 +100,16 @@ def deprojectivize(tree: DepTree, *, keep: Container[int] = ()) -> DepTree:
     """Undo `projectivize`: move each lifted word back under its original head.
 
     The original head is searched for below the current head, breadth first and from left to right: among the
-    words on a marked path if there are marks (its ends first), and with the encoded relation if there is one.
-    If no head is found, the word is not moved. All marks are removed from the relations.
+    words on a marked path if there are marks (the ends of paths first), and among words with the encoded
+    relation if there is one. If no head is found, the word is not moved. All marks are removed from the
+    relations.
 
     Parameters
     ----------
     tree : DepTree
         A tree with marked relations.
     keep : container of int
-        Words, from 1, that always keep their heads.
+        Positions, from 1, of words that always keep their heads.
 
     Returns
     -------

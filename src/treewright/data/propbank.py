@@ -87,7 +87,7 @@ def iter_props(source: Source) -> Iterator[PropSentence]:
 
     See Also
     --------
-    read_props : The same as a list.
+    read_props : Returns all sentences as a list.
     write_props : The inverse.
 
     Examples
@@ -117,7 +117,7 @@ def read_props(source: Source) -> list[PropSentence]:
 
     See Also
     --------
-    iter_props : The same as a stream.
+    iter_props : Yields one sentence at a time.
     write_props : The inverse.
 
     Examples
@@ -201,7 +201,7 @@ def format_sentence(sentence: PropSentence) -> str:
     """Return one sentence as text, including the blank line at the end."""
     n = len(sentence.words)
     if len(sentence.tags) != n:
-        raise InputError(f"{len(sentence.tags)} tags; expected {n}, one per word")
+        raise InputError(f"the sentence has {len(sentence.tags)} tags; expected {n}, one per word")
     in_order = sorted(sentence.propositions, key=lambda one: one.predicate)
     lemmas, senses = [ABSENT] * n, [ABSENT] * n
     for proposition in in_order:
@@ -219,12 +219,15 @@ def _check_predicate(proposition: Proposition, lemmas: list[str]) -> None:
     at, lemma, sense, _ = proposition
     if not 0 <= at < len(lemmas):
         raise InputError(
-            f"predicate {at} in a sentence of {len(lemmas)} words; expected a position in the sentence"
+            f"a predicate has position {at} in a sentence of {len(lemmas)} words; "
+            "expected a position in the sentence"
         )
     if lemmas[at] != ABSENT:
         raise InputError(f"word {at} has two propositions; expected one")
     if ABSENT in (lemma, sense):
-        raise InputError(f"predicate {lemma!r} with sense {sense!r}; expected names other than {ABSENT!r}")
+        raise InputError(
+            f"a predicate has lemma {lemma!r} and sense {sense!r}; expected names other than {ABSENT!r}"
+        )
 
 
 def _format_column(proposition: Proposition, n: int) -> list[str]:
@@ -238,11 +241,15 @@ def _format_column(proposition: Proposition, n: int) -> list[str]:
                 "expected a non-empty span inside it"
             )
         if not ROLE.fullmatch(label):
-            raise InputError(f"argument {label!r}; expected a name without whitespace, brackets and '*'")
+            raise InputError(
+                f"an argument has label {label!r}; expected a label without whitespace, brackets and '*'"
+            )
         while open_spans and open_spans[-1].end <= start:
             open_spans.pop()
         if open_spans and open_spans[-1].end < end:
-            raise InputError(f"arguments {open_spans[-1].label} and {label} cross; expected them to nest")
+            raise InputError(
+                f"arguments {open_spans[-1].label} and {label} cross; expected nested or separate ones"
+            )
         open_spans.append(span)
         opening[start] += f"({label}"
         closing[end - 1] += ")"

@@ -1,12 +1,12 @@
 """Download of Universal Dependencies treebanks, with a cache and checksums.
 
-Each treebank has a folder in the cache. A file is downloaded as ``NAME.part``, with the server's ETag beside
-it, so that a later call can resume an interrupted download; it is renamed when it is complete. ``sums.json``
-records the SHA-256 of every file when it is first seen, and the URLs that do not exist. A lock allows one
-process at a time to write to the folder.
+Each treebank has a folder in the cache. A file is downloaded as ``NAME.part``, and the server's ETag is
+stored beside it, so that a later call can resume an interrupted download. A complete file is renamed.
+``sums.json`` records the SHA-256 of every file when it is first seen, and the URLs that do not exist. A lock
+allows one process at a time to write to the folder.
 
 Pooch is not used: it restarts an interrupted download from the beginning, and it checks only files whose
-SHA-256 the caller knows in advance. Universal Dependencies publishes no checksums.
+SHA-256 is given in advance. Universal Dependencies publishes no checksums.
 """
 
 import errno
@@ -59,7 +59,7 @@ logger = logging.getLogger("treewright")
 
 
 class TreebankFiles(NamedTuple):
-    """The files of a treebank; None for a set that the release does not have.
+    """The files of a treebank; None for a file that the release does not have.
 
     See Also
     --------
@@ -92,7 +92,7 @@ def find_treebank(name: str) -> TreebankFiles:
         found = {part: sorted(path.glob(f"*{part}*.conllu")) for part in PARTS}
         if len(found["train"]) != 1:
             n_found = len(found["train"]) or "no"
-            raise InputError(f"{name} has {n_found} files *train*.conllu; expected one")
+            raise InputError(f"{name} has {n_found} files that match *train*.conllu; expected one")
         return TreebankFiles(*(found[part][0] if len(found[part]) == 1 else None for part in PARTS))
     if path.exists() or path.name != name or path.suffix:
         return TreebankFiles(path, None, None)
@@ -122,7 +122,7 @@ def fetch_treebank(
     release : str
         Release of Universal Dependencies.
     code : str, optional
-        Language code in file names, for a language that treewright does not know.
+        Language code in file names, for a language that is not in treewright's list.
     base_url : str, optional
         Base URL of the repositories (default: GitHub). A file is at ``BASE/REPOSITORY/rRELEASE/FILE``.
     cache : path, optional
@@ -130,7 +130,7 @@ def fetch_treebank(
     sha256 : mapping of str to str, optional
         Required SHA-256 digests by file name.
     timeout : float
-        Seconds to wait for an answer of the server.
+        Seconds to wait for an answer from the server.
 
     Returns
     -------
@@ -214,7 +214,7 @@ class _Record:
             return cls(path, {}, [])
         except (ValueError, KeyError, TypeError):
             remedy = "delete it to record the files again"
-            raise FetchError(f"{path}: not a valid record of digests; {remedy}") from None
+            raise FetchError(f"{path} is not a valid record of digests; {remedy}") from None
 
     def write(self) -> None:
         with open_target(self.path) as stream:
@@ -233,7 +233,9 @@ def _check_demanded(sha256: Mapping[str, str], repository: str, stem: str) -> di
     demanded = {name: digest.lower() for name, digest in sha256.items()}
     for name, digest in demanded.items():
         if name not in names:
-            raise InputError(f"sha256 names {quote(name)}; expected one of {', '.join(names)}")
+            raise InputError(
+                f"sha256 contains the file name {quote(name)}; expected one of {', '.join(names)}"
+            )
         if not SHA256.fullmatch(digest):
             raise InputError(f"sha256 of {name} is {quote(digest)}; expected 64 hexadecimal digits")
     return demanded
@@ -250,7 +252,7 @@ def _is_settled(source: _Source) -> bool:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock `folder` against writing by other processes and threads."""
+    """Lock `folder`, so that no other process or thread writes to it."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
     try:
@@ -274,7 +276,7 @@ def _provide_parts(source: _Source) -> TreebankFiles:
     urls = [source.url(name) for name, path in zip(source.names, files, strict=True) if path is None]
     if len(urls) == len(PARTS):
         raise FetchError(
-            f"{urls[0]}: not found, nor the other files; this release has no treebank "
+            f"neither {urls[0]} nor the other files were found; this release has no treebank "
             f"{source.repository} at this address{suggest_names(source.repository)}"
         )
     if unrecorded := [url for url in urls if url not in record.absent]:
@@ -349,9 +351,9 @@ def _digest(path: Path) -> str:
 def _check_digest(source: _Source, record: _Record, name: str, digest: str, place: str, remedy: str) -> None:
     demanded, recorded = source.demanded.get(name, digest), record.sha256.get(name, digest)
     if digest != demanded:
-        raise FetchError(f"{place}: SHA-256 is {digest}; expected {demanded}, as required")
+        raise FetchError(f"{place}: SHA-256 is {digest}; expected the required digest {demanded}")
     if digest != recorded:
-        raise FetchError(f"{place}: SHA-256 is {digest}; expected {recorded}, as recorded; {remedy}")
+        raise FetchError(f"{place}: SHA-256 is {digest}; expected the recorded digest {recorded}; {remedy}")
 
 
 def _remember(record: _Record, name: str, digest: str) -> None:
@@ -401,7 +403,7 @@ def _request_rest(source: _Source, name: str, part: Path) -> bool:
 
 
 class _SafeRedirects(HTTPRedirectHandler):
-    """Follows redirects only to the same scheme, or from http to https."""
+    """Follows redirects only within the same scheme, or from http to https."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -412,7 +414,7 @@ class _SafeRedirects(HTTPRedirectHandler):
 
 
 def _resuming_headers(part: Path) -> dict[str, str]:
-    """Return headers that request the rest of `part`, or the whole file if it has changed."""
+    """Return headers that request the rest of `part`, or the whole file if it has changed on the server."""
     size = part.stat().st_size if part.exists() else 0
     tag = _tag_path(part).read_text("utf-8", "replace") if size and _tag_path(part).exists() else ""
     # A weak ETag does not guarantee the same bytes; without a strong one, restart the download.
@@ -454,7 +456,7 @@ def _receive(source: _Source, name: str, part: Path, response: HTTPResponse) -> 
 
 
 def _extent(part: Path, response: HTTPResponse) -> tuple[int, int | None]:
-    """Return the offset of a response in the file, and the length of the file if the server sends it."""
+    """Return the offset of a response in the file, and the length of the file if the server reports it."""
     if response.status == 200:
         length = response.headers.get("Content-Length", "")
         return 0, int(length) if length.isdecimal() else None
@@ -462,12 +464,12 @@ def _extent(part: Path, response: HTTPResponse) -> tuple[int, int | None]:
     begin = part.stat().st_size if part.exists() else 0
     if not matched or int(matched[1]) != begin:
         part.unlink(missing_ok=True)
-        raise _InterruptedTransferError("the server sent another range than requested")
+        raise _InterruptedTransferError("the server sent a different range from the one requested")
     return begin, None if matched[2] == "*" else int(matched[2])
 
 
 def _chunks(response: HTTPResponse) -> Iterator[bytes]:
-    """Yield the body as it arrives, so that nothing received is lost by an interruption."""
+    """Yield the body as it arrives, so that an interruption loses none of it."""
     while True:
         try:
             data = response.read1(CHUNK_SIZE)
@@ -480,7 +482,7 @@ def _chunks(response: HTTPResponse) -> Iterator[bytes]:
 
 @contextmanager
 def _open_part(part: Path, mode: str) -> Iterator[BinaryIO]:
-    """Open a file for writing and sync it at the end; add its name to errors of a full disk."""
+    """Open a file for writing and sync it at the end; add its name to errors."""
     try:
         with cast(BinaryIO, open(part, mode)) as stream:
             yield stream

@@ -71,7 +71,7 @@ def read_svmlight(source: Source, *, names: Sequence[str] | None = None) -> Samp
     source : path, "-" for standard input, or an open file
         Plain text or gzip.
     names : sequence of str, optional
-        Features of other samples, which become the columns in this order; other features are dropped.
+        Feature names of other samples, which become the columns in this order; other features are dropped.
 
     Returns
     -------
@@ -217,10 +217,10 @@ def iter_tree_examples(source: Source) -> Iterator[TreeExample]:
 
     An example is ``+1 |BT| (S (N a)) |BT| (S (N b)) |ET| 1:0.5 7:1 |BV| 2:1 |EV|``: a label, then trees, then
     vectors; either may be missing. ``|BT|`` precedes each tree, and ``|ET|`` follows the last; an empty tree
-    has nothing between two marks. Vectors follow ``|ET|``, are separated by ``|BV|``, and may end with
-    ``|EV|``. As in SVM-light-TK, a ``|BV|`` without numbers before it ends an empty vector. Node labels are
-    kept as written; a leaf may have its own brackets. ``qid:7`` is ignored, and so is everything after a word
-    that starts with ``#`` outside trees.
+    is written as two marks with nothing between them. Vectors follow ``|ET|``, are separated by ``|BV|``, and
+    may end with ``|EV|``. As in SVM-light-TK, a ``|BV|`` that follows no numbers ends an empty vector. Node
+    labels are kept as written; a leaf may have its own brackets. ``qid:7`` is ignored, and so is everything
+    after a word that starts with ``#`` outside trees.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def iter_tree_examples(source: Source) -> Iterator[TreeExample]:
 
     See Also
     --------
-    read_tree_examples : The same as a list.
+    read_tree_examples : Returns all examples as a list.
     write_tree_examples : The inverse.
 
     Examples
@@ -274,7 +274,7 @@ def read_tree_examples(source: Source) -> list[TreeExample]:
 
     See Also
     --------
-    iter_tree_examples : The same as a stream.
+    iter_tree_examples : Yields one example at a time.
     write_tree_examples : The inverse.
 
     Examples
@@ -323,7 +323,7 @@ def stack_vectors(vectors: Sequence[SparseVector], *, n_columns: int | None = No
     vectors : sequence of SparseVector
         The vectors.
     n_columns : int, optional
-        Number of columns (by default, as many as needed). Values with larger indices are dropped, such as
+        Number of columns (by default, the largest index). Values with larger indices are dropped, such as
         features that do not occur in the training set.
 
     Returns
@@ -372,7 +372,7 @@ def _parse_example(text: str) -> TreeExample:
         words = COMMENT.sub("", text).split(maxsplit=1)
         rest = words.pop() if len(words) > 1 else ""
     if not words:
-        raise _LineError(f"{BEFORE_TREE} at the beginning", "a label before it")
+        raise _LineError(f"{BEFORE_TREE} at the beginning", "a label first")
     if strange := [word for word in words[1:] if not word.startswith(QUERY)]:
         raise _LineError(f"{quote(strange[0])} after the label", BEFORE_TREE)
     return TreeExample(_parse_label(words[0]), tuple(trees), tuple(_parse_vectors(rest)))
@@ -466,7 +466,7 @@ def _format_vector(vector: SparseVector, number: int) -> str:
     indices, values = np.asarray(vector.indices), np.asarray(vector.values, dtype=np.float64)
     if len(indices) and (indices[0] < 1 or (np.diff(indices) < 1).any()):
         raise InputError(
-            f"example {number}: the indices are {indices}; expected them from 1, in increasing order"
+            f"example {number}: the indices are {indices}; expected positive indices in increasing order"
         )
     if not np.isfinite(values).all():
         raise InputError(f"example {number}: the values are {values}; expected finite numbers")

@@ -184,8 +184,8 @@ def make_treebank(n_sentences: int = 1000, random_state: int = 0, *, crossing: f
     random_state : int
         Seed of the random number generator; not negative.
     crossing : float
-        Fraction of sentences with a crossing arc, from 0 to 1. In these, a phrase after the verb modifies the
-        subject; the constituency tree attaches it to the clause.
+        Fraction of sentences with a crossing arc, from 0 to 1. In these sentences, a phrase after the verb
+        modifies the subject; the constituency tree attaches it to the clause.
 
     Returns
     -------
@@ -224,7 +224,7 @@ class _Element:
     words: tuple[LexiconWord, ...]
     """The words to draw from."""
     slot_words: dict[str, LexiconWord]
-    """The word of each lemma that a slot may have."""
+    """The inflected word for each lemma that the slot may have."""
     slot: str
     mark: str
     relation: str
@@ -343,7 +343,7 @@ def _patterns(name: str, family: lexicon.Family, deciding: Mapping[str, Sequence
 
 class _Phrase(NamedTuple):
     head: int
-    """Position of its head word, from 1."""
+    """Position of the head word of the phrase, from 1."""
     start: int
     end: int
 
@@ -355,7 +355,7 @@ class _Scope(NamedTuple):
     """The lemma of each slot."""
     marks: dict[str, _Phrase]
     waiting: list[tuple[_Element, int]]
-    """The elements that refer to a mark, and the positions of their heads."""
+    """Elements that refer to a mark, each with the position of its head."""
 
 
 class _Draft:

@@ -1,9 +1,9 @@
 """Feature templates: one syntax for features of arcs, words, trees and arguments.
 
 A template is a line of atoms; its feature is the conjunction of their values. An atom is
-``ROLE[OFFSET].ATTRIBUTE``: the role of a word, an optional offset to a neighbour of it in the sentence, and
-an attribute. ``h.word m-1.tag`` is the form of the head and the tag of the word before the modifier. A line
-that ends in ``*`` also includes the binned distance. Blank lines are ignored.
+``ROLE[OFFSET].ATTRIBUTE``: the role of a word, an optional offset to one of its neighbours in the sentence,
+and an attribute. ``h.word m-1.tag`` is the form of the head and the tag of the word before the modifier. A
+line that ends in ``*`` also includes the binned distance. Blank lines are ignored.
 
 Each set of features declares its roles and attributes as a `TemplateLanguage`. If all
 features describe one object, there are no roles, and an atom is an attribute only, as in ``predicate path``.
@@ -32,7 +32,7 @@ ATOM = re.compile(r"(?:([a-z]+)([+-][1-9])?\.)?(\w+)")
 
 
 class Atom(NamedTuple):
-    """An attribute of the word at an offset from the word of a role; the role is empty if there are none."""
+    """An attribute of the word at an offset from the word with a role; the role is empty if unused."""
 
     role: str
     offset: int
@@ -67,9 +67,9 @@ class TemplateLanguage:
     attributes : collection of str
         Names of attributes.
     roles : collection of str
-        Roles of the words that features describe; empty if there is only one.
+        Roles of the words that features describe; empty if features describe a single object.
     max_offset : int
-        Maximum distance of neighbours, up to 9.
+        Maximum offset of a neighbour; at most 9.
     max_atoms : int, optional
         Maximum number of atoms in a line.
     has_distance : bool

@@ -1,8 +1,7 @@
-"""Temporary files beside their targets, with locks that reveal stale ones.
+"""Temporary files in the folders of their targets; stale ones are recognised by a missing lock.
 
 A process holds a lock on each temporary file that it writes. A process that is killed leaves its temporary
-files behind. The next process that writes to the same target removes them: they have the name of a temporary
-file, and no lock.
+files behind. The next process that writes to the same target removes its unlocked temporary files.
 """
 
 import os
@@ -23,8 +22,8 @@ PREFIX = ".treewright-"
 def temporary_file(place: Path, *, mode: int = 0o600) -> Iterator[tuple[int, str]]:
     """Make a temporary file that may be renamed to `place`; yield its descriptor and name.
 
-    The caller closes the descriptor. The file has the permissions `mode` without those masked by the umask.
-    Stale files of the same target are removed first. If an error is raised, the file is removed.
+    The caller closes the descriptor. The permissions of the file are `mode`, without those masked by the
+    umask. Stale files of the same target are removed first. If an error is raised, the file is removed.
     """
     prefix = f"{PREFIX}{zlib.crc32(os.fsencode(place.name)):08x}-"
     remove_stale(place.parent, prefix)
@@ -89,7 +88,7 @@ else:
 
     @contextmanager
     def _kept_locked(descriptor: int) -> Iterator[None]:
-        """Keep a lock until the end of the block, even if the file is closed before."""
+        """Keep a lock until the end of the block, even if the file is closed earlier."""
         other = os.dup(descriptor)
         try:
             yield

@@ -18,7 +18,7 @@ SIZES = {"word": 16.0, "tag": 12.0, "relation": 12.0, "label": 14.0}
 MARGIN = 14.0
 WORD_GAP, LEAF_GAP = 16.0, 14.0
 LEVEL, FIRST_LEVEL = 23.0, 24.0
-"""Height of an arc above those below it, and of the lowest arc."""
+"""Height of an arc above the arcs below it, and height of the lowest arc."""
 WORD_LINE, TAG_LINE = 18.0, 37.0
 """Distance of the baselines of words and tags below the arcs."""
 PORT = 8.0
@@ -30,9 +30,9 @@ ROW = 46.0
 UNDER, OVER = 6.0, 17.0
 """Distances from baselines to the ends of the lines between constituents."""
 LINE, BASE = 27.0, 5.0
-"""In the vertical layout: the height of a line, and the distance of the baseline below its middle."""
+"""Vertical layout: height of a line, and distance of the baseline below the middle of the line."""
 SIDE_STEP, SIDE_PORT = 15.0, 6.0
-"""Distance of an arc from those inside it, and from the middle of its line."""
+"""Vertical layout: distance of an arc from the arcs inside it, and from the middle of its line."""
 COLUMN_GAP, BRANCH, GAP = 18.0, 30.0, 5.0
 """Gaps between columns of text, between levels of constituents, and between a line and a label."""
 TOLERANCE = 1e-6
@@ -90,7 +90,7 @@ class Layout(NamedTuple):
 
 
 class Arc(NamedTuple):
-    """An arc from a head to a word, both from 1 (0 is the root), and its level."""
+    """An arc from a head to a word, with positions from 1 (0 is the root), and its level."""
 
     head: int
     word: int
@@ -194,7 +194,7 @@ def _stack_dependencies(tree: DepTree, marked: frozenset[int], confidence: Seque
 
 
 def _draw_side_arc(arc: Arc, rows: Sequence[float], ground: float) -> tuple[Stroke, ...]:
-    """Return the lines of an arc in the vertical layout; that of a root is an arrow."""
+    """Return the lines of an arc in the vertical layout; the arc of a root is an arrow."""
     end, tip = rows[arc.word], ground + HEAD_LENGTH + 3
     head = Stroke(
         "head",
@@ -220,7 +220,7 @@ def _rise(level: int) -> float:
 
 
 def _find_arcs(heads: Sequence[int]) -> list[Arc]:
-    """Return all arcs with their levels, in word order; arcs from the root are above those they cross."""
+    """Return all arcs with their levels, in word order; arcs from the root are above arcs that they cross."""
     pairs = [(head, word) for word, head in enumerate(heads, start=1) if head > 0]
     arcs = [Arc(*pair, level) for pair, level in arc_levels(pairs, _overlap).items()]
     over = [-1] * (len(heads) + 1)
@@ -236,7 +236,7 @@ def _overlap(arc: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def _ports(arc: Arc) -> tuple[float, float]:
-    """Return the offsets of an arc's ends from the centres of its head and dependent."""
+    """Return the horizontal offsets of an arc's ends from the centres of its head and its dependent."""
     return (PORT if arc.head < arc.word else -PORT), 0.0
 
 

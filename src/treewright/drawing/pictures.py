@@ -48,7 +48,7 @@ STYLE = (
     "@media (prefers-color-scheme:dark){svg.tw-tree:root{color:#e6edf3;background:#16191d}}"
     "@media print{svg.tw-tree:root{color:#000;background:none}}"
 )
-"""In a page, a drawing has the text colour of the page; as a file, it follows the light or dark mode."""
+"""Style: the text colour of the surrounding page or, in a separate file, that of the light or dark mode."""
 LONGEST_TITLE = 200
 MOST_WORDS, MOST_NODES = 300, 2000
 """Maximum size of trees that notebooks display as drawings."""
@@ -75,9 +75,9 @@ def draw_svg(
 ) -> str:
     """Draw a tree as SVG, with arcs or constituents above the words.
 
-    The drawing can be used as a file or in a page, whose text colour it takes; the page may set ``--tw-line``
-    and ``--tw-mark``, the colours of lines and of marked parts. It includes a description as text. Sentences
-    in right-to-left scripts are drawn from right to left.
+    The drawing can be a file or part of a page. In a page, it takes the text colour of the page, which may
+    set ``--tw-line`` and ``--tw-mark``, the colours of lines and of marked parts. The drawing includes a text
+    description. Sentences in right-to-left scripts are drawn from right to left.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def draw_svg(
     title : str, optional
         Title of the drawing (by default, the sentence).
     layout : {"horizontal", "vertical"}
-        Words from left to right, or, for long sentences, from top to bottom with arcs on their left.
+        Arrange words from left to right or, for long sentences, from top to bottom with arcs on their left.
 
     Returns
     -------
@@ -181,8 +181,8 @@ def draw(
     tree : DepTree, ConstTree or candidate
         The tree, or a candidate of a parser.
     path : path-like, optional
-        Name that ends in ``.svg``, ``.png`` (needs Matplotlib from the extra ``report``) or ``.txt``. The
-        file is written completely or not at all.
+        File name that ends in ``.svg``, ``.png`` (needs Matplotlib from the extra ``report``) or ``.txt``.
+        The file is written completely or not at all.
     marked : collection of int
         Words to highlight, counted from 1, or nodes, counted from 0 in post-order.
     confidence : sequence of float, optional
@@ -271,13 +271,13 @@ def _describe(candidate: Tree | HasTree) -> str:
 
 
 def find_differences(tree: Tree, other: Tree) -> list[int]:
-    """Return the parts of a tree that another tree of the same sentence lacks, for `marked` in `draw_svg`.
+    """Return the parts of a tree that are not in another tree of the sentence, for `marked` in `draw_svg`.
 
     Returns
     -------
     numbers : list of int
         Words, counted from 1, whose heads or relations differ; or nodes, counted from 0 in post-order, that
-        the other tree lacks, or has below another node.
+        are missing from the other tree or have another parent there.
     """
     if isinstance(tree, DepTree) and isinstance(other, DepTree) and tree.words == other.words:
         columns = zip(tree.heads, other.heads, tree.deprels, other.deprels, strict=True)
@@ -285,11 +285,13 @@ def find_differences(tree: Tree, other: Tree) -> list[int]:
         return [number for number, (head, its, rel, own) in pairs if head != its or rel != own]
     if isinstance(tree, ConstTree) and isinstance(other, ConstTree) and tree.words() == other.words():
         return _find_other_nodes(tree, other)
-    raise InputError("the trees have different words; expected trees of one kind of the same sentence")
+    raise InputError(
+        "the trees differ in kind or words; expected trees of the same kind for the same sentence"
+    )
 
 
 def _find_other_nodes(tree: ConstTree, other: ConstTree) -> list[int]:
-    """Return new nodes and nodes with another parent; a node is not included just for a new parent."""
+    """Return new nodes, and nodes whose parent changed to another node that is not new."""
     spans, parents = _find_spans(tree), tree.parents().tolist()
     known, above = _find_spans(other), other.parents().tolist()
     places = {(span, known.get(above[node])) for node, span in known.items()}
@@ -326,7 +328,7 @@ class SideBySide:
     trees : list of DepTree or ConstTree
         The trees.
     differences : list of list of int
-        Parts of each tree that the first tree lacks, as for `marked` in `draw`.
+        Parts of each tree that are not in the first tree, as for `marked` in `draw`.
 
     See Also
     --------

@@ -12,28 +12,28 @@ from treewright.errors import InputError
 logger = logging.getLogger("treewright")
 
 SCALE = 2
-"""Pixels per unit of the layout, so that drawings are sharp on high-resolution screens."""
+"""Pixels per unit of the layout; with two, drawings are sharp on high-resolution screens."""
 POINTS_AN_INCH = 72
 MOST_PIXELS = 1 << 15
-"""Maximum pixels of a side of a drawing."""
+"""Maximum width or height of a drawing, in pixels."""
 INK, MARK, PAPER = "#1f2328", "#b11b4a", "#ffffff"
 FIRST_FAMILY = "DejaVu Sans"
-"""Typeface of Matplotlib with Latin, Greek, Cyrillic, Hebrew and Arabic letters."""
+"""Typeface that Matplotlib includes, with Latin, Greek, Cyrillic, Hebrew and Arabic letters."""
 LAST_RESORT = "Last Resort"
-"""A typeface with a box for every character, which would seem to cover all of them."""
+"""A typeface that is skipped, because it has only a box for every character."""
 
 
 def write_png(layout: Layout, stream: BinaryIO) -> None:
     """Draw a layout to a file.
 
-    Characters that Matplotlib's own typeface lacks are drawn with the first installed typeface that has them.
-    A log line lists characters that no typeface has.
+    Characters that are missing from Matplotlib's own typeface are drawn with the first installed typeface
+    that has them. A log line lists characters that are missing from all typefaces.
     """
     require("matplotlib", "report")
     longest = SCALE * max(layout.width, layout.height)
     if longest > MOST_PIXELS:
         raise InputError(
-            f"the drawing has {longest:,.0f} pixels on a side; expected at most {MOST_PIXELS:,}; "
+            f"the longer side of the drawing has {longest:,.0f} pixels; expected at most {MOST_PIXELS:,}; "
             "write .svg instead"
         )
     size = layout.width / POINTS_AN_INCH, layout.height / POINTS_AN_INCH
@@ -88,7 +88,7 @@ def _make_patch(stroke: Stroke, colour: str, confidence: float | None, *, is_mar
 
 
 def find_families(characters: Collection[str]) -> list[str]:
-    """Return installed typefaces that together cover all `characters`, as far as possible."""
+    """Return installed typefaces that together cover as many of the `characters` as possible."""
     manager = require("matplotlib.font_manager", "report")
     missing = {character for character in characters if not character.isspace()}
     families = [FIRST_FAMILY]

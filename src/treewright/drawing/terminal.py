@@ -110,7 +110,7 @@ def _with_notes(
 
 
 def _arc_lines(arcs: list[Arc], n_words: int) -> list[str]:
-    """Draw arcs (head, dependent) beside `n_words` lines; the shortest are next to the words."""
+    """Draw arcs (head, dependent) to the left of `n_words` lines; the shortest are next to the words."""
     levels = arc_levels(arcs, _meet)
     n_levels = max(levels.values(), default=0) + 1
     cells = [[0] * n_levels for _ in range(n_words)]
@@ -137,7 +137,7 @@ def arc_levels(arcs: Sequence[Arc], meet: Callable[[Arc, Arc], bool]) -> dict[Ar
 
 
 def _meet(arc: Arc, other: Arc) -> bool:
-    """Return whether two arcs are ambiguous in one column; they may share the line of a common head."""
+    """Return whether two arcs would be ambiguous in the same column; they may share a head's line."""
     top, bottom = max(min(arc), min(other)), min(max(arc), max(other))
     return top < bottom or (top == bottom and arc[0] != other[0])
 

@@ -1,1 +1,1 @@
-"""Kernels of trees and other examples, and machines that learn with them."""
+"""Kernels for trees and other examples, and estimators that use them."""

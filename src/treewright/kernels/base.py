@@ -1,4 +1,4 @@
-"""The base class of kernels: calling, packing, composition, and the interface of scikit-learn."""
+"""The base class of kernels: evaluation, packing, composition, and the scikit-learn interface."""
 
 import importlib
 import inspect
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from treewright.kernels.fragments import WeighedFragment
 
 MAX_VISITS = 10_000_000
-"""Fragments that a search visits before it stops."""
+"""Maximum number of fragments that a search visits."""
 KERNELS: dict[str, type["Kernel"]] = {}
 """Kernel classes by their short names, such as "sst", from all imported modules."""
 CLASSES: dict[str, type["Kernel"]] = {}
@@ -29,19 +29,19 @@ CLASSES: dict[str, type["Kernel"]] = {}
 
 
 class PackedExamples(ABC):
-    """Examples that are packed for evaluation, referred to by number. Made by `Kernel.pack`."""
+    """Examples packed for evaluation and referred to by index. Created by `Kernel.pack`."""
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
     def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
-        """Return the kernel values of all pairs of some examples.
+        """Return the kernel values of all pairs of the given examples.
 
         Parameters
         ----------
         rows_a, rows_b : array of int
-            Numbers of examples, in any order.
+            Indices of examples, in any order.
 
         Returns
         -------
@@ -54,7 +54,7 @@ class PackedExamples(ABC):
 
     @abstractmethod
     def compare(self, examples: Sequence[Any]) -> FloatArray:
-        """Return the kernel values of other examples with all of these, (len(examples), len(self))."""
+        """Return the kernel values of other examples with the packed ones, (len(examples), len(self))."""
 
     @abstractmethod
     def diagonal(self) -> FloatArray:
@@ -62,10 +62,10 @@ class PackedExamples(ABC):
 
 
 class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """A similarity of two examples that is an inner product in some feature space.
+    """A similarity function of two examples: an inner product in some feature space.
 
-    A kernel can be called with two lists of examples, as in ``SVC(kernel=kernel)``. It is also a transformer,
-    which turns examples into their kernel values with the examples it was fitted on.
+    A kernel can be called with two lists of examples, as in ``SVC(kernel=kernel)``. It is also a transformer:
+    it maps examples to their kernel values with the examples it was fitted on.
 
     Kernels are composed with ``+``, ``*`` and ``**``, and weighted by a positive number with ``*``; see
     `treewright.kernels.compose`.
@@ -75,16 +75,16 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
     Attributes
     ----------
     short_name : str, optional
-        Name for the command line and for parameters. Only classes that define one are in `KERNELS`.
+        Name used on the command line and in parameters. Only classes with a short name are in `KERNELS`.
     fragments : {"subtrees", "subset trees", "partial trees"}, optional
-        What the kernel counts, if it can be listed. Each class declares it for itself, since a subclass may
-        count something else.
+        The kind of fragments that the kernel counts, if they can be listed. An inherited value is ignored,
+        since a subclass may count something else.
     compares_vectors : bool
         Whether the examples are vectors, which have no fragments.
     why_no_fragments : str, optional
-        Why the fragments of the kernel cannot be listed, where that needs an explanation.
+        The reason why the fragments of the kernel cannot be listed, as a clause for error messages.
     has_exact_strips : bool
-        Whether values are the same to the last bit, whichever examples are compared at one time.
+        Whether values are bit-identical no matter which examples are evaluated together.
     """
 
     short_name: ClassVar[str | None] = None
@@ -97,13 +97,14 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         super().__init_subclass__(**options)
         known = CLASSES.setdefault(cls.__name__, cls)
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise TypeError(f"there is a kernel {cls.__name__} in {known.__module__}; expected another name")
+            found = f"a kernel in {known.__module__} is already named {cls.__name__}"
+            raise TypeError(f"{found}; expected another name")
         CLASSES[cls.__name__] = cls  # defined again, as in a notebook
         if "short_name" in vars(cls) and cls.short_name is not None:
             KERNELS[cls.short_name] = cls
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401
-        """Set parameters; ``name__inner`` sets a parameter of a kernel that is a parameter itself."""
+        """Set parameters; ``name__inner`` sets the parameter ``inner`` of the kernel ``name``."""
         check_param_names(self, params)
         super().set_params(**params)
         return self
@@ -118,8 +119,8 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         Parameters
         ----------
         examples_a, examples_b : iterable
-            Examples to compare; a generator is read once. Without the second, the first is compared with
-            itself.
+            Examples to compare; a generator is read once. If `examples_b` is omitted, `examples_a` is
+            compared with itself.
 
         Returns
         -------
@@ -132,13 +133,13 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         return self.pack(as_collection(examples_b)).compare(as_collection(examples_a))
 
     def fit(self, examples: Any, y: object = None) -> Self:  # noqa: ANN401
-        """Store the examples with which others will be compared."""
+        """Store the examples that `transform` compares others with."""
         self.packed_ = self.pack(as_collection(examples))
         self._n_features_out = len(self.packed_)
         return self
 
     def transform(self, examples: Any) -> FloatArray:  # noqa: ANN401
-        """Return the kernel values of examples with the fitted ones, (len(examples), n_fitted)."""
+        """Return the kernel values of examples with those passed to `fit`, (len(examples), n_fitted)."""
         check_is_fitted(self)
         return self.packed_.compare(as_collection(examples))
 
@@ -151,10 +152,10 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         max_size: int | None = None,
         max_visits: int = MAX_VISITS,
     ) -> "list[WeighedFragment]":
-        """Return the fragments that two examples share, and what each contributes to the kernel value.
+        """Return the fragments that two examples share, and the contribution of each to the kernel value.
 
-        The contributions of all fragments, and of vectors, which are left out, add up to the kernel value.
-        For `SubtreeKernel`, `SubsetTreeKernel`, `PartialTreeKernel` and sums of these.
+        The kernel value is the sum of the contributions of all fragments and of vectors; those of vectors are
+        not listed. Supported by `SubtreeKernel`, `SubsetTreeKernel`, `PartialTreeKernel` and sums of these.
 
         Parameters
         ----------
@@ -164,13 +165,13 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         max_size : int, optional
             Maximum number of nodes in a fragment. In subtrees and subset trees, leaves are not counted.
         max_visits : int
-            Maximum number of fragments to visit. Up to this number the search is exact; beyond it, it stops
-            with a warning.
+            Maximum number of fragments to visit. A larger search stops with a warning, and its result may be
+            incomplete.
 
         Returns
         -------
         list of WeighedFragment
-            The largest weight first.
+            The fragments, largest weight first.
 
         Examples
         --------
@@ -208,11 +209,11 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
 
 
 def check_rows(rows: npt.ArrayLike, n_rows: int) -> Integers:
-    """Return numbers of rows as an array; refuse those that do not exist."""
+    """Return row indices as an array; reject indices that are out of range."""
     array = np.asarray(rows)
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
         found = f"{array.ndim} dimensions of {array.dtype}"
-        raise InputError(f"rows have {found}; expected one dimension of integers")
+        raise InputError(f"the array of rows has {found}; expected one dimension of integers")
     numbers = array.astype(np.int64)
     outside = numbers[(numbers < 0) | (numbers >= n_rows)]
     if outside.size:
@@ -221,7 +222,7 @@ def check_rows(rows: npt.ArrayLike, n_rows: int) -> Integers:
 
 
 def find_kernel(name: str) -> type[Kernel]:
-    """Return the kernel class of a name, from imported modules or from the package."""
+    """Return the kernel class with a given name, from imported modules or from the package."""
     package: Any = importlib.import_module("treewright")
     if name not in CLASSES and name in package.__all__:
         getattr(package, name)  # importing a class registers it

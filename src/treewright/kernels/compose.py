@@ -1,4 +1,4 @@
-"""Compositions of kernels, over examples that may have several parts.
+"""Compositions of kernels, for examples that may have several parts.
 
 A sum of kernels with positive weights, a product, a power and a normalised kernel are kernels, too: their
 matrices are positive semi-definite. Values are computed block by block, so that no composition ever needs a
@@ -6,14 +6,14 @@ whole matrix.
 
 Examples
 --------
-A tree and a vector for each example, the tree with twice the weight, and all conjunctions of both:
+Each example has a tree, with weight 2, and a vector; the features of the square are pairs of their features:
 
 >>> from treewright.kernels.compose import Part, VectorKernel
 >>> from treewright.kernels.deptree import DependencyTreeKernel
 >>> tree, vector = DependencyTreeKernel(decay=0.4, normalize=True), VectorKernel(normalize=True)
 >>> kernel = (2 * Part(tree, "tree") + Part(vector, "vector")) ** 2
 
-Parameters have the names of kernels, or their positions, as prefixes, for `GridSearchCV`:
+For `GridSearchCV`, parameters are prefixed with the names or positions of their kernels:
 
 >>> kernel.get_params()["kernel__0__kernel__decay"]
 0.4
@@ -44,15 +44,15 @@ LARGEST = 1e12
 class Part(Kernel):
     """A kernel applied to one part of each example.
 
-    A missing part, None, has the value 0 with every other.
+    The kernel value of a missing part (None) with any other part is 0.
 
     Parameters
     ----------
     kernel : Kernel
-        The kernel of the part.
+        The kernel to apply to the part.
     key : int, str, or tuple of these
         Location of the part: a position, a key, an attribute name, or a tuple of these, each applied to the
-        result of the one before. ``("trees", 0)`` is the first tree of a `TreeExample`.
+        result of the previous one. ``("trees", 0)`` is the first tree of a `TreeExample`.
 
     See Also
     --------
@@ -111,12 +111,12 @@ class _PackedPart(PackedExamples):
 
 
 class _Several(Kernel):
-    """A composition of several kernels, whose parameters have their names or positions as prefixes."""
+    """A composition of several kernels; their parameters are prefixed with their names or positions."""
 
     kernels: Sequence[Term]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; if `deep`, those of kernels too, as ``name__decay`` or ``0__decay``."""
+        """Return the parameters; if `deep`, also those of the kernels, as ``name__decay`` or ``0__decay``."""
         found: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for name, kernel in self._named().items():
@@ -125,7 +125,7 @@ class _Several(Kernel):
         return found
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401
-        """Set parameters as in scikit-learn: all kernels, one kernel by name, or a parameter of one."""
+        """Set parameters as in scikit-learn: all kernels, one kernel by name, or a parameter of a kernel."""
         if "kernels" in params:
             self.kernels = params.pop("kernels")
         names = list(self._named())
@@ -142,7 +142,7 @@ class _Several(Kernel):
         self.kernels = kernels
 
     def _named(self) -> dict[str, Kernel]:
-        """Return the kernels by their names, checked."""
+        """Check the kernels and return them by name."""
         if not isinstance(self.kernels, list | tuple) or not self.kernels:
             raise InputError(f"kernels is {self.kernels!r}; expected a list of kernels")
         named: dict[str, Kernel] = {}
@@ -150,28 +150,28 @@ class _Several(Kernel):
             name, kernel = term if isinstance(term, tuple) and len(term) == 2 else (str(place), term)
             _check_kernel(f"kernels[{place}]", kernel)
             if not isinstance(name, str) or "__" in name or name in (*named, "kernels", "weights"):
-                expected = "a string that no other has, without '__', and neither 'kernels' nor 'weights'"
+                expected = "a unique string without '__', and neither 'kernels' nor 'weights'"
                 raise InputError(f"the name of kernels[{place}] is {name!r}; expected {expected}")
             named[name] = kernel
         return named
 
 
 class Sum(_Several):
-    """The weighted sum of several kernels of the same examples.
+    """The weighted sum of several kernels over the same examples.
 
     Parameters
     ----------
     kernels : list of Kernel or of (str, Kernel)
-        Kernels, with names if given, as in scikit-learn's FeatureUnion. A kernel without a name has its
-        position as its name.
+        Kernels, optionally with names, as in scikit-learn's FeatureUnion. A kernel without a name is named by
+        its position.
     weights : sequence of float, optional
-        Positive weights of the kernels; 1 by default.
+        Positive weights of the kernels (default: 1 for each).
 
     See Also
     --------
     Product : A product of kernels.
     Normalized : Makes kernels comparable before they are added.
-    Part : A kernel of one part of each example.
+    Part : A kernel applied to one part of each example.
 
     Examples
     --------
@@ -194,14 +194,14 @@ class Sum(_Several):
 
 
 class Product(_Several):
-    """The product of several kernels of the same examples.
+    """The product of several kernels over the same examples.
 
-    Its features are all pairs of a feature of one kernel and a feature of another.
+    Its features are all combinations of one feature from each kernel.
 
     Parameters
     ----------
     kernels : list of Kernel or of (str, Kernel)
-        Kernels, with names if given. A kernel without a name has its position as its name.
+        Kernels, optionally with names. A kernel without a name is named by its position.
 
     See Also
     --------
@@ -232,7 +232,7 @@ class _PackedSeveral(PackedExamples):
     def __init__(self, parts: list[PackedExamples]) -> None:
         lengths = [len(part) for part in parts]
         if len(set(lengths)) > 1:
-            raise InputError(f"kernels found {lengths} examples; expected the same number by each")
+            raise InputError(f"the kernels have {lengths} examples; expected the same number for each")
         self._parts = parts
 
     def __len__(self) -> int:
@@ -250,7 +250,7 @@ class _PackedSeveral(PackedExamples):
 
     @abstractmethod
     def _join(self, values: Iterator[FloatArray]) -> FloatArray:
-        """Combine the values of all parts, which are computed one by one to save memory."""
+        """Combine the values of all kernels, which are computed one after the other to save memory."""
 
 
 class _PackedSum(_PackedSeveral):
@@ -285,16 +285,17 @@ class _PackedPower(_PackedSeveral):
 
 
 class Power(Kernel):
-    """The power (K + offset)^degree, whose features are conjunctions of up to `degree` features of K.
+    """The power (K + offset)^degree; its features are conjunctions of up to `degree` features of K.
 
     Parameters
     ----------
     kernel : Kernel
-        Preferably normalised, since powers of large values overflow.
+        The kernel K, preferably normalised, since powers of large values overflow.
     degree : int
         The exponent.
     offset : float
-        At least 0. With 0, as in ``kernel ** degree``, conjunctions have exactly `degree` features.
+        Number added to K, at least 0. If it is 0, as in ``kernel ** degree``, conjunctions have exactly
+        `degree` features.
 
     See Also
     --------
@@ -326,9 +327,8 @@ class Power(Kernel):
 class Normalized(Kernel):
     """A kernel normalised so that K(x, x) = 1.
 
-    Each value is divided by the geometric mean of the values of both examples with themselves. If one of
-    these is 0, so is the value. Where a kernel has ``normalize=True``, prefer that: it also works for very
-    large values.
+    K(x, y) is divided by the geometric mean of K(x, x) and K(y, y), and is 0 if one of these is 0. If a
+    kernel has the parameter `normalize`, prefer ``normalize=True``: it also works for very large values.
 
     Parameters
     ----------
@@ -379,25 +379,25 @@ class _PackedNormalized(PackedExamples):
 
 
 class VectorKernel(Kernel):
-    """A kernel of vectors, dense or sparse.
+    """A kernel for dense or sparse vectors.
 
     Parameters
     ----------
     kind : {"linear", "polynomial", "rbf"}
-        a . b, or (gamma a . b + offset)^degree, or exp(-gamma |a - b|^2).
+        Kernel a . b (linear), (gamma a . b + offset)^degree (polynomial), or exp(-gamma |a - b|^2) (rbf).
     degree : int
         Degree of the polynomial.
     offset : float
         Offset of the polynomial, at least 0.
     gamma : float
-        Positive factor in the polynomial and the rbf kernel.
+        Positive factor of the polynomial and RBF kernels.
     normalize : bool
         Normalise so that K(x, x) = 1.
 
     See Also
     --------
-    Sum : Combines kernels of vectors and of trees.
-    Part : A kernel of one part of each example.
+    Sum : Combines kernels for vectors and for trees.
+    Part : A kernel applied to one part of each example.
 
     Examples
     --------
@@ -429,7 +429,8 @@ class VectorKernel(Kernel):
         Parameters
         ----------
         examples : array or sparse matrix, or sequence of rows
-            Rows are arrays or lists of numbers, sparse matrices of one row each, or all `SparseVector`.
+            Rows are arrays, lists of numbers or sparse matrices with one row; or all of them are
+            `SparseVector`.
         """
         check_choice("kind", self.kind, ("linear", "polynomial", "rbf"))
         check_integer("degree", self.degree, minimum=1)
@@ -464,7 +465,7 @@ class _PackedVectors(PackedExamples):
         return self._evaluate(self._squares.copy(), self._squares, self._squares)
 
     def _evaluate(self, products: FloatArray, squares_a: FloatArray, squares_b: FloatArray) -> FloatArray:
-        """Return kernel values from dot products of pairs and of vectors with themselves."""
+        """Return kernel values, given the dot products of pairs and of each vector with itself."""
         kernel = self._kernel
         if kernel.kind == "rbf":
             distances = np.maximum(squares_a + squares_b - 2 * products, 0)
@@ -480,7 +481,7 @@ class _PackedVectors(PackedExamples):
 
 
 def add_kernels(kernel: Kernel, other: Kernel) -> Sum:
-    """Return the sum of two kernels; sums among them are flattened."""
+    """Return the sum of two kernels; kernels that are sums themselves are flattened."""
     terms = [one if isinstance(one, Sum) else Sum([one]) for one in (kernel, other)]
     weights = [weight for term in terms for weight in _check_weights(term.weights, len(term.kernels))]
     kernels = [one for term in terms for one in term.kernels]
@@ -488,13 +489,13 @@ def add_kernels(kernel: Kernel, other: Kernel) -> Sum:
 
 
 def multiply_kernels(kernel: Kernel, other: Kernel) -> Product:
-    """Return the product of two kernels; products among them are flattened."""
+    """Return the product of two kernels; kernels that are products themselves are flattened."""
     factors = [one.kernels if isinstance(one, Product) else [one] for one in (kernel, other)]
     return Product([one for several in factors for one in several])
 
 
 def scale_kernel(kernel: Kernel, weight: float) -> Sum:
-    """Return a kernel with a weight."""
+    """Return a kernel multiplied by a weight."""
     term = kernel if isinstance(kernel, Sum) else Sum([kernel])
     (factor,) = _check_weights([weight], 1)
     weights = _check_weights(term.weights, len(term.kernels))
@@ -520,19 +521,19 @@ def _check_weights(weights: Sequence[float] | None, n_kernels: int) -> list[floa
 def _check_finite(values: FloatArray) -> FloatArray:
     if not np.isfinite(values).all():
         raise InputError(
-            f"a kernel value exceeds the range of numbers; expected {setting('normalize', True)}"
+            f"a kernel value overflows; expected a finite number; use {setting('normalize', True)}"
         )
     return values
 
 
 def _raise(values: FloatArray, degree: int) -> FloatArray:
-    """Raise values to a power in place; they overflow to infinity."""
+    """Raise values to a power in place; large values overflow to infinity."""
     with np.errstate(over="ignore"):
         return np.power(values, degree, out=values)
 
 
 def _invert_roots(values: FloatArray) -> FloatArray:
-    """Return 1 / sqrt, and 0 for 0."""
+    """Return 1 / sqrt(value) for each value, and 0 for 0."""
     _check_finite(values)
     roots = np.sqrt(np.maximum(values, 0))
     return np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)

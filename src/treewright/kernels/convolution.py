@@ -2,7 +2,8 @@
 
 Words are leaves: nodes without children. A subtree is a node with all its descendants. A subset tree is a
 connected part of a tree in which each node has all of its children or none; in a partial tree, a node may
-have some. The kernel of two trees is the weighted number of pairs of equal fragments, one from each tree.
+have any of its children. The kernel value of two trees is the weighted number of pairs of equal fragments,
+one from each tree.
 """
 
 from abc import abstractmethod
@@ -38,7 +39,7 @@ from treewright.scale import map_jobs
 Decay: TypeAlias = Annotated[float, Range(1e-6, 1)]
 WordNodes: TypeAlias = Literal["nodes", "none", "bag"]
 ROWS_AT_A_TIME = 64
-"""Trees that a thread compares at one time."""
+"""Number of trees per batch of a thread."""
 
 
 class TreeKernel(Kernel):
@@ -54,7 +55,7 @@ class TreeKernel(Kernel):
 
     @abstractmethod
     def _index_maker(self) -> Callable[[Forest], TreeIndex]:
-        """Return a function that indexes a forest, with the current parameters."""
+        """Return a function that indexes a forest for the current parameters."""
 
     def pack(self, examples: Any) -> "PackedTrees":  # noqa: ANN401
         """Pack trees for the evaluation of many pairs.
@@ -62,7 +63,8 @@ class TreeKernel(Kernel):
         Parameters
         ----------
         examples : iterable of trees
-            `ConstTree`, `nltk.Tree`, strings in brackets, or `DepTree`, which `to_constituents` converts.
+            `ConstTree`, `nltk.Tree`, bracketed strings, or `DepTree`, which is converted by
+            `to_constituents`.
         """
         self._check()
         kernel: TreeKernel = clone(self)
@@ -75,17 +77,17 @@ class TreeKernel(Kernel):
     def logs(self, trees_a: Any, trees_b: Any = None) -> FloatArray:  # noqa: ANN401
         """Return the logarithms of the kernel values of all pairs, without normalisation.
 
-        Logarithms are finite where the values themselves exceed the range of numbers.
+        Logarithms are finite even if the values themselves overflow.
 
         Parameters
         ----------
         trees_a, trees_b : iterable of trees
-            Trees to compare. Without the second, the first are compared with themselves.
+            Trees to compare. If `trees_b` is omitted, `trees_a` are compared with each other.
 
         Returns
         -------
         ndarray of float, (len(trees_a), len(trees_b))
-            Minus infinity for trees that share nothing.
+            The logarithms; minus infinity for trees without common fragments.
         """
         packed = self.pack(trees_a)
         others = packed if trees_b is None else self.pack(trees_b)
@@ -96,7 +98,7 @@ class TreeKernel(Kernel):
 
 
 class PackedTrees(PackedExamples):
-    """Trees that are packed for evaluation, referred to by number. Made by `TreeKernel.pack`."""
+    """Trees packed for evaluation and referred to by index. Created by `TreeKernel.pack`."""
 
     def __init__(self, kernel: TreeKernel, make_index: Callable[[Forest], TreeIndex], forest: Forest) -> None:
         self._kernel = kernel
@@ -137,13 +139,13 @@ class PackedTrees(PackedExamples):
         return self._finish(self._compare(others, rows, False), others, rows, np.arange(len(self)))
 
     def pairs(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
-        """Return the value of each example of `rows_a` with that of `rows_b` at the same place.
+        """Return the kernel value of each example in `rows_a` and the one at the same position in `rows_b`.
 
-        Use it for single pairs; `block` is faster where each example is compared with many.
+        Use it for single pairs; `block` is faster if each example is compared with many others.
         """
         rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
         if rows_a.shape != rows_b.shape:
-            raise InputError(f"rows_b has the shape {rows_b.shape}; expected {rows_a.shape}, as rows_a has")
+            raise InputError(f"rows_b has the shape {rows_b.shape}; expected {rows_a.shape}, like rows_a")
         # One tree after the other, which then stays in the processor's cache; short numbers sort fastest.
         keys = rows_a.astype(np.uint16) if len(self) <= 1 << 16 else rows_a
         order = np.argsort(keys, kind="stable")
@@ -161,7 +163,7 @@ class PackedTrees(PackedExamples):
         return values
 
     def logs(self, others: "PackedTrees") -> FloatArray:
-        """Return the logarithms of all pairs of these and others, without normalisation."""
+        """Return the logarithms of the unnormalised values of these trees with others."""
         index, n_others = self._index, len(others)
         rows_b = np.arange(n_others)
         if others is not self:
@@ -178,14 +180,14 @@ class PackedTrees(PackedExamples):
         return _checked(own.copy(), lambda at: (at, at))
 
     def _raw_diagonal(self) -> FloatArray:
-        """Return the value of each tree with itself; infinite if it exceeds the range of numbers."""
+        """Return the unnormalised value of each tree with itself; infinity on overflow."""
         if self._own is None:
             rows = np.arange(len(self))
             self._own = self._index.evaluate(np.column_stack([rows, rows]))
         return self._own
 
     def _compare(self, others: "PackedTrees", rows: Integers, is_half: bool) -> FloatArray:
-        """Return the values of some other trees with all of these, without normalisation."""
+        """Return the unnormalised kernel values of some trees of `others` with all trees of this object."""
         known = self._index.translate(others._index)
         batches = [rows[start : start + ROWS_AT_A_TIME] for start in range(0, len(rows), ROWS_AT_A_TIME)]
         if self._kernel.n_jobs == 1:
@@ -201,7 +203,7 @@ class PackedTrees(PackedExamples):
     def _finish(
         self, values: FloatArray, others: "PackedTrees", rows_a: Integers, rows_b: Integers
     ) -> FloatArray:
-        """Normalise the values of other trees with these if the kernel does; refuse infinite ones."""
+        """Normalise the values if the kernel does so; otherwise, reject infinite values."""
         if not self._kernel.normalize:
             return _checked(values, lambda at: (int(rows_a[at[0]]), int(rows_b[at[1]])))
         own_a, own_b = others._raw_diagonal()[rows_a], self._raw_diagonal()[rows_b]
@@ -214,7 +216,7 @@ class PackedTrees(PackedExamples):
     def _finish_large(
         self, values: FloatArray, others: "PackedTrees", rows_a: Integers, rows_b: Integers
     ) -> FloatArray:
-        """Normalise where the value of a tree with itself exceeds the range of numbers."""
+        """Normalise in log space, for trees whose value with themselves overflows."""
         index = self._make_index(self._forest.joined(others._forest))
         numbers_a, numbers_b = rows_a + len(self), rows_b
         own_a, own_b = (
@@ -237,19 +239,21 @@ class PackedTrees(PackedExamples):
 
 
 class SubtreeKernel(TreeKernel):
-    """The number of subtrees that two trees share.
+    """Kernel that counts the subtrees shared by two trees.
 
     A subtree is a node with all its descendants.
 
     Parameters
     ----------
     decay : float
-        Decay of larger fragments. A subtree of n nodes, leaves not counted, weighs `decay` to the power of n.
+        Decay factor for larger fragments. The weight of a subtree with n nodes, not counting leaves, is
+        `decay` to the power of n.
     normalize : bool
-        Normalise so that K(x, x) = 1. Each value is divided by the geometric mean of the values of both trees
-        with themselves; a tree without fragments has the value 0 with all trees.
+        Normalise so that K(x, x) = 1. K(x, y) is divided by the geometric mean of K(x, x) and K(y, y); a tree
+        without fragments has the value 0 with every tree.
     words : {"nodes", "none", "bag"}
-        Keep words as leaves, remove them, or count each word as a fragment of weight `decay`, too.
+        Keep words as leaves ("nodes"), remove them ("none"), or also count each as a fragment ("bag"). The
+        weight of a word as a fragment is `decay`.
     centre : {"relation", "tag", "word"}
         Labels of the nodes of dependency trees. See `to_constituents`.
     n_jobs : int
@@ -257,8 +261,8 @@ class SubtreeKernel(TreeKernel):
 
     See Also
     --------
-    SubsetTreeKernel : Fragments of whole productions, which more trees share.
-    PartialTreeKernel : Fragments of any nodes, which still more trees share.
+    SubsetTreeKernel : Counts fragments of whole productions, which more trees share.
+    PartialTreeKernel : Counts fragments with any children of a node, which even more trees share.
 
     Examples
     --------
@@ -290,19 +294,21 @@ class SubtreeKernel(TreeKernel):
 
 
 class SubsetTreeKernel(TreeKernel):
-    """The number of subset trees that two trees share (Collins & Duffy 2002).
+    """Kernel that counts the subset trees shared by two trees (Collins & Duffy 2002).
 
     A subset tree is a connected part of a tree in which each node has all of its children or none.
 
     Parameters
     ----------
     decay : float
-        Decay of larger fragments. A subset tree of n productions weighs `decay` to the power of n.
+        Decay factor for larger fragments. The weight of a subset tree with n productions is `decay` to the
+        power of n.
     normalize : bool
-        Normalise so that K(x, x) = 1. Each value is divided by the geometric mean of the values of both trees
-        with themselves; a tree without fragments has the value 0 with all trees.
+        Normalise so that K(x, x) = 1. K(x, y) is divided by the geometric mean of K(x, x) and K(y, y); a tree
+        without fragments has the value 0 with every tree.
     words : {"nodes", "none", "bag"}
-        Keep words as leaves, remove them, or count each word as a fragment of weight `decay`, too.
+        Keep words as leaves ("nodes"), remove them ("none"), or also count each as a fragment ("bag"). The
+        weight of a word as a fragment is `decay`.
     centre : {"relation", "tag", "word"}
         Labels of the nodes of dependency trees. See `to_constituents`.
     n_jobs : int
@@ -342,24 +348,26 @@ class SubsetTreeKernel(TreeKernel):
 
 
 class PartialTreeKernel(TreeKernel):
-    """The number of partial trees that two trees share (Moschitti 2006).
+    """Kernel that counts the partial trees shared by two trees (Moschitti 2006).
 
-    A partial tree is a connected part of a tree in which each node has some of its children.
+    A partial tree is a connected part of a tree in which each node has any number of its children.
 
     Parameters
     ----------
     decay : float
-        Decay of larger fragments. In partial trees, each skipped child between two others weighs `decay`, and
-        each leaf its square.
+        Decay factor for larger fragments. The weight of a partial tree is multiplied by `decay` for each
+        skipped child between two others, and by `decay` squared for each leaf.
     depth_decay : float
-        Decay per node of a partial tree.
+        Decay factor per node of a partial tree.
     max_children : int, optional
-        Maximum number of children of a node in a partial tree. SVM-light-TK as it is distributed has 5.
+        Maximum number of children of a node in a partial tree. The distributed version of SVM-light-TK uses
+        5.
     normalize : bool
-        Normalise so that K(x, x) = 1. Each value is divided by the geometric mean of the values of both trees
-        with themselves; a tree without fragments has the value 0 with all trees.
+        Normalise so that K(x, x) = 1. K(x, y) is divided by the geometric mean of K(x, x) and K(y, y); a tree
+        without fragments has the value 0 with every tree.
     words : {"nodes", "none", "bag"}
-        Keep words as leaves, which count as fragments like all nodes ("nodes" and "bag"), or remove them.
+        Keep words as leaves ("nodes" or "bag"), or remove them ("none"). Leaves count as fragments, like all
+        nodes.
     centre : {"relation", "tag", "word"}
         Labels of the nodes of dependency trees. See `to_constituents`.
     n_jobs : int
@@ -408,28 +416,30 @@ class PartialTreeKernel(TreeKernel):
 
 
 class SmoothedPartialTreeKernel(PartialTreeKernel):
-    """The number of shared partial trees, where similar words match in part (Croce et al. 2011).
+    """Kernel that counts shared partial trees, with partial matches of similar words (Croce et al. 2011).
 
     The value of two nodes is multiplied by the similarity of their labels: 1 for equal labels, the given
-    similarity for two known words, and 0 otherwise. This is a kernel if the matrix of similarities is
-    positive semi-definite, as that of cosines always is.
+    similarity for two known words, and 0 otherwise. The result is a valid kernel if the matrix of
+    similarities is positive semi-definite, which is always the case for cosines.
 
     Parameters
     ----------
     similarity : dict of str to array, or pair of sequence of str and array
-        Word vectors, which are compared by cosine; or words and the matrix of their similarities.
+        Word vectors, whose cosines are the similarities, or a list of words with a matrix of their
+        similarities.
     decay : float
-        Decay of larger fragments. In partial trees, each skipped child between two others weighs `decay`, and
-        each leaf its square.
+        Decay factor for larger fragments. The weight of a partial tree is multiplied by `decay` for each
+        skipped child between two others, and by `decay` squared for each leaf.
     depth_decay : float
-        Decay per node of a partial tree.
+        Decay factor per node of a partial tree.
     max_children : int, optional
         Maximum number of children of a node in a partial tree.
     normalize : bool
-        Normalise so that K(x, x) = 1. Each value is divided by the geometric mean of the values of both trees
-        with themselves; a tree without fragments has the value 0 with all trees.
+        Normalise so that K(x, x) = 1. K(x, y) is divided by the geometric mean of K(x, x) and K(y, y); a tree
+        without fragments has the value 0 with every tree.
     words : {"nodes", "none", "bag"}
-        Keep words as leaves, which count as fragments like all nodes ("nodes" and "bag"), or remove them.
+        Keep words as leaves ("nodes" or "bag"), or remove them ("none"). Leaves count as fragments, like all
+        nodes.
     centre : {"relation", "tag", "word"}
         Labels of the nodes of dependency trees. See `to_constituents`.
     n_jobs : int
@@ -479,13 +489,13 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
 
 
 def as_words(similarity: Any) -> Words:  # noqa: ANN401
-    """Return words and their similarities, given as vectors or as a matrix."""
+    """Convert similarities, given as word vectors or as words and a matrix, to `Words`."""
     if isinstance(similarity, Mapping):
         words, vectors = list(similarity), as_matrix(list(similarity.values()))
         lengths = np.sqrt(square_rows(vectors))
         if (lengths == 0).any():
             word = words[int(np.flatnonzero(lengths == 0)[0])]
-            raise InputError(f"the vector of {word!r} is zero; expected a vector that is not zero")
+            raise InputError(f"the vector of {word!r} is zero; expected a non-zero vector")
         dense = np.asarray(vectors.toarray() if issparse(vectors) else vectors)
         return Words(_number(words), (dense / lengths[:, None]).astype(np.float32), None)
     try:
@@ -501,18 +511,19 @@ def as_words(similarity: Any) -> Words:  # noqa: ANN401
 
 
 def _number(words: Sequence[Any]) -> dict[str, int]:
-    """Number words, which must be distinct strings."""
+    """Return the index of each word; the words must be distinct strings."""
     numbers: dict[str, int] = {}
     for number, word in enumerate(words):
         if not isinstance(word, str) or word in numbers:
-            raise InputError(f"word {number} of the similarities is {word!r}; expected a distinct string")
+            raise InputError(f"word {number} of the similarities is {word!r}; expected distinct strings")
         numbers[word] = number
     return numbers
 
 
 def _check_matrix(matrix: npt.NDArray[np.float32], n_words: int) -> None:
     if matrix.shape != (n_words, n_words):
-        raise InputError(f"the matrix has the shape {matrix.shape}; expected {(n_words, n_words)}")
+        shape = (n_words, n_words)
+        raise InputError(f"the matrix of similarities has the shape {matrix.shape}; expected {shape}")
     wrong = matrix[~np.isfinite(matrix)]
     if wrong.size:
         raise InputError(f"the matrix of similarities has the value {wrong[0]}; expected finite numbers")
@@ -525,7 +536,7 @@ def _check_matrix(matrix: npt.NDArray[np.float32], n_words: int) -> None:
 
 
 def _checked(values: FloatArray, name_pair: Any) -> FloatArray:  # noqa: ANN401
-    """Refuse infinite values, and name the first pair of trees that has one."""
+    """Reject infinite values; the error names the first pair of trees with such a value."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum()
     if np.isfinite(total) or np.isfinite(values).all():
@@ -533,11 +544,11 @@ def _checked(values: FloatArray, name_pair: Any) -> FloatArray:  # noqa: ANN401
     at = tuple(int(place) for place in np.argwhere(~np.isfinite(values))[0])
     one, other = name_pair(at if values.ndim > 1 else at[0])
     raise InputError(
-        f"the value of trees {one} and {other} is too large for a number; expected smaller trees or decays, "
-        f"{setting('normalize', True)}, or {named('logs')}"
+        f"the kernel value of trees {one} and {other} overflows; expected a finite number; "
+        f"use smaller decays, {setting('normalize', True)} or {named('logs')}"
     )
 
 
 def _inverse_root(own: FloatArray) -> FloatArray:
-    """Return one divided by square roots, and 0 for 0."""
+    """Return 1 / sqrt(value) for each value, and 0 for 0."""
     return np.divide(1.0, np.sqrt(own), out=np.zeros_like(own), where=own > 0)

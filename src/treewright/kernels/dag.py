@@ -1,4 +1,4 @@
-"""A forest in which equal subtrees are shared, and the indices for comparing trees with all of it."""
+"""Forests in which equal subtrees are stored once (DAGs), and the indices for comparing trees with them."""
 
 from functools import cached_property
 from typing import NamedTuple
@@ -24,11 +24,11 @@ from treewright.native.kernels.sst import Followers, Listing
 
 Heights = npt.NDArray[np.int8]
 CHUNK = 512
-"""Number of trees that share equal subtrees: the lookup tables of a chunk should fit into a cache."""
+"""Number of trees per chunk, within which equal subtrees are shared; its tables should fit into a cache."""
 
 
 class Kinds(NamedTuple):
-    """The kind of each subtree, -1 for none, the number of kinds, and their sequences."""
+    """The kind of each item (-1 for none), the number of kinds, and the sequence that defines each kind."""
 
     numbers: Ints
     n_kinds: int
@@ -36,24 +36,24 @@ class Kinds(NamedTuple):
 
 
 class Dag:
-    """The distinct subtrees of a forest, children before parents.
+    """The distinct subtrees of a forest, with children before parents.
 
     Parameters
     ----------
     forest : Forest
     n_together : int
-        Number of trees that share equal subtrees.
+        Number of consecutive trees (a chunk) in which equal subtrees are shared.
 
     Attributes
     ----------
     subtrees : Sequences
-        The symbol of each subtree, and the numbers of the subtrees under it.
+        For each subtree, its symbol and the indices of its children.
     bags : Bags
         The subtrees of each tree, children before parents.
     symbols : ndarray of int32
         The symbol of each subtree.
     last : ndarray of int32
-        The last tree that has each subtree.
+        The last tree that contains each subtree.
     """
 
     def __init__(self, forest: Forest, *, n_together: int = CHUNK) -> None:
@@ -95,7 +95,7 @@ class Dag:
 
     @cached_property
     def edges(self) -> Kinds:
-        """The relation of each child to its parent, by its slot in the values of subtrees; -1 for leaves."""
+        """The edge to each child in `subtrees.values`: both productions and the position; -1 for leaves."""
         n_values = len(self.subtrees.values)
         slots = np.empty(n_values, dtype=np.int32)
         sequences = _make_sequences(n_values, 3 * n_values + 3, n_values)
@@ -104,7 +104,10 @@ class Dag:
 
     @cached_property
     def pairs(self) -> tuple[Ints, Integers]:
-        """Symbols of parent and child by slot of productions (-1 in the parent's slot), and their codes."""
+        """The symbol pair (parent, child) in each slot of productions, and the codes of all pairs.
+
+        The parent's own slot has the pair -1.
+        """
         productions = self.productions.sequences
         starts = productions.indptr[:-1]
         parents = np.repeat(productions.values[starts], np.diff(productions.indptr)).astype(np.int64)
@@ -130,7 +133,7 @@ class Dag:
         return self.count(np.where(self.productions.numbers < 0, self.symbols, -1), self.n_symbols)
 
     def count(self, kinds: Ints, n_kinds: int) -> Bags:
-        """Count the kinds of the subtrees of each tree."""
+        """Count the subtrees of each kind in each tree."""
         bags = _make_bags(len(self), len(self.bags.ids))
         seen, places = np.full(n_kinds, -1, dtype=np.int32), np.empty(n_kinds, dtype=np.int64)
         n = count_kinds(self.bags, kinds, bags, seen, places)
@@ -138,7 +141,7 @@ class Dag:
 
     @cached_property
     def order(self) -> Integers:
-        """The inner subtrees, sorted by chunk, symbol, production and last tree, latest first."""
+        """The inner subtrees, sorted by chunk, symbol, production, and last tree in descending order."""
         inner = np.flatnonzero(self.productions.numbers >= 0)
         chunks = self.last[inner] // self.n_together
         keys = (-self.last[inner], self.productions.numbers[inner], self.symbols[inner], chunks)
@@ -146,13 +149,13 @@ class Dag:
 
     @cached_property
     def _owners(self) -> Integers:
-        """The chunk of each position of the listing."""
+        """The chunk of each position in the listing."""
         chunks: Integers = self.last[self.order].astype(np.int64) // self.n_together
         return chunks
 
     @cached_property
     def _slots(self) -> tuple[Integers, Integers]:
-        """The first slot of each position of the listing, and the positions of slots in the values."""
+        """The first slot of each position in the listing, and the index of each slot in `subtrees.values`."""
         begin = self.subtrees.indptr[self.order] + 1
         sizes = self.subtrees.indptr[self.order + 1] - begin
         indptr = _starts(sizes)
@@ -160,7 +163,7 @@ class Dag:
 
     @cached_property
     def listing(self) -> Listing:
-        """The inner subtrees, with the keys by which they are looked up."""
+        """The inner subtrees in sorted order, with lookup tables."""
         order, kinds = self.order, self.productions.numbers
         places = np.full(len(self.symbols), -1, dtype=np.int32)
         places[order] = np.arange(len(order))
@@ -182,7 +185,7 @@ class Dag:
         )
 
     def postings(self, bags: Bags, numbers: Ints, n_numbers: int) -> Postings:
-        """Return the trees of all items in bags, by item; items with a negative number are left out."""
+        """Return the trees that contain each item of the bags; items with a negative index are skipped."""
         found = numbers[bags.ids]
         trees = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(bags.indptr))
         counts = bags.counts
@@ -195,7 +198,7 @@ class Dag:
 
     @cached_property
     def followers(self) -> Followers:
-        """The positions of the listing by the edges to their children."""
+        """The positions in the listing, grouped by the edges to their children."""
         indptr, slots = self._slots
         edges = self.edges.numbers[slots]
         is_edge = edges >= 0
@@ -206,7 +209,7 @@ class Dag:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """The positions of the listing in blocks of one production, by symbol and by pairs of symbols."""
+        """Blocks of positions in the listing with the same production, by symbol and by symbol pair."""
         order, kinds, symbols = self.order, self.productions.numbers, self.symbols
         keys = self._owners * self.productions.n_kinds + kinds[order]
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -221,7 +224,7 @@ class Dag:
         return Blocks(by_symbol, places, symbols[children], child_places, pair_indptr, pair_blocks)
 
     def _blocks_by_pair(self, starts: Integers, owners: Integers) -> tuple[Integers, Ints]:
-        """Return the blocks with a child of each pair of symbols, once each, by chunk and pair."""
+        """Return, for each chunk and symbol pair, the blocks whose production contains the pair."""
         numbers, known = self.pairs
         production_indptr = self.productions.sequences.indptr
         kinds = self.productions.numbers[self.order[starts]]
@@ -237,7 +240,7 @@ class Dag:
         return self._by_chunk(owners[blocks], pairs, len(known)), blocks.astype(np.int32)
 
     def _by_chunk(self, chunks: Integers, numbers: npt.NDArray[np.signedinteger], n_numbers: int) -> Integers:
-        """Return the start of each chunk and number, with one more column for the end of the last."""
+        """Return the start offsets by chunk (row) and index (column), and the ends as the last column."""
         n_chunks = len(self._chunks) - 1
         keys = chunks * n_numbers + numbers
         indptr = _starts(np.bincount(keys, minlength=n_chunks * n_numbers))
@@ -253,14 +256,18 @@ class Dag:
         return Sorted(bags.indptr, ids, kinds[ids], bags.counts[order])
 
     def find_pairs(self, classes: Ints, child_classes: Ints) -> Ints:
-        """Number the pairs of classes of a subtree and each child, in the slots of the values."""
+        """Return an index of the class pair (subtree, child) for each slot of `subtrees.values`."""
         owners = np.repeat(np.arange(len(self.symbols)), np.diff(self.subtrees.indptr))
         n_classes = int(classes.max(initial=0)) + 1
         pairs = classes[self.symbols[owners]].astype(np.int64) * n_classes + child_classes
         return np.unique(pairs, return_inverse=True)[1].astype(np.int32)
 
     def find_heights(self, pairs: Ints) -> Heights:
-        """Return 0 for leaves, 1 for subtrees above one leaf with a pair of their own, 2 for others."""
+        """Return the height class of each subtree: 0, 1 or 2.
+
+        Leaves have 0. Subtrees over one leaf have 1 if their pair occurs only in such subtrees. All others
+        have 2.
+        """
         sizes = np.diff(self.subtrees.indptr) - 1
         owners = np.repeat(np.arange(len(sizes)), sizes)
         slots = np.flatnonzero(~is_first(self.subtrees.indptr))
@@ -272,10 +279,10 @@ class Dag:
         return np.where(sizes == 0, 0, np.where(is_tag, 1, 2)).astype(np.int8)
 
     def sort_pairs(self, bags: Bags, pairs: Ints) -> tuple[Integers, Ints, Sorted]:
-        """List the pairs of classes in bags of subtrees, once per subtree.
+        """List the distinct class pairs of each subtree in the bags.
 
-        Returns the first pair of each entry of the bags, the pairs, and the pairs of each tree, sorted, with
-        their entries.
+        Returns the position of the first pair of each bag entry, the pairs, and the sorted pairs of each tree
+        with their bag entries.
         """
         begin = self.subtrees.indptr[bags.ids] + 1
         sizes = self.subtrees.indptr[bags.ids + 1] - begin
@@ -293,7 +300,7 @@ class Dag:
 
 
 class Translation(NamedTuple):
-    """The numbers of one dag in another; -1 for items that the other lacks."""
+    """The indices in one DAG of the items of another DAG; -1 for unknown items."""
 
     symbols: Ints
     productions: Ints
@@ -321,13 +328,13 @@ class Translation(NamedTuple):
 
 
 def find_symbols(dag: Dag, other: Dag) -> Ints:
-    """Return the number in `dag` of each symbol of another, or -1."""
+    """Return the index in `dag` of each symbol of `other`, or -1."""
     ours = {label: number for number, label in enumerate(dag.forest.labels)}
     return np.array([ours.get(label, -1) for label in other.forest.labels], dtype=np.int32)
 
 
 def find_subtrees(dag: Dag, other: Dag) -> Ints:
-    """Return the number in `dag`, whose trees are all in one chunk, of each subtree of another, or -1."""
+    """Return the index in `dag`, which must be a single chunk, of each subtree of `other`, or -1."""
     found = np.empty(len(other.symbols), dtype=np.int32)
     scratch = np.empty(int(np.diff(other.subtrees.indptr).max(initial=0)), dtype=np.int32)
     # Children come before parents, so their numbers are known when a parent is looked up.
@@ -336,7 +343,7 @@ def find_subtrees(dag: Dag, other: Dag) -> Ints:
 
 
 def is_first(indptr: Integers) -> npt.NDArray[np.bool_]:
-    """Return which values are the first of their sequences."""
+    """Return a mask of the values that are the first of their sequences."""
     found = np.zeros(indptr[-1], dtype=np.bool_)
     found[indptr[:-1]] = True
     return found
@@ -350,7 +357,7 @@ def _find(ours: Kinds, others: Kinds, tables: tuple[Ints, ...]) -> Ints:
 
 
 def _make_sequences(n: int, n_values: int, n_distinct: int) -> Sequences:
-    """Allocate sequences, of which at most `n_distinct` are in the table at a time."""
+    """Allocate sequences with a hash table for at most `n_distinct` of them."""
     table = np.full(1 << max(4, (2 * n_distinct).bit_length()), -1, dtype=np.int32)
     # The sequence that is looked up is stored after all others.
     return Sequences(np.zeros(n + 2, dtype=np.int64), np.empty(2 * n_values, dtype=np.int32), table)
@@ -365,14 +372,14 @@ def _make_bags(n_trees: int, n: int) -> Bags:
 
 
 def _starts(sizes: npt.NDArray[np.signedinteger]) -> Integers:
-    """Return the start of each run, and the end of the last."""
+    """Return the start of each run of the given sizes, and the end of the last run."""
     starts = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=starts[1:])
     return starts
 
 
 def _bounds(keys: Integers, n_keys: int) -> Integers:
-    """Return the start and end of each key among sorted ones; absent keys start and end at 0."""
+    """Return the start and end of each key in sorted keys; both are 0 for absent keys."""
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     bounds = np.zeros((2, n_keys), dtype=np.int64)
     bounds[0, keys[starts]] = starts
@@ -381,7 +388,7 @@ def _bounds(keys: Integers, n_keys: int) -> Integers:
 
 
 def _sort(keys: tuple[npt.NDArray[np.signedinteger], ...]) -> Integers:
-    """Return the order by several keys, the last first, as `numpy.lexsort`; by one number if they fit."""
+    """Return the same order as `numpy.lexsort`; faster if all keys fit into one 64-bit integer."""
     codes, size = np.zeros(len(keys[0]), dtype=np.int64), 1
     for key in keys:
         low, high = int(key.min(initial=0)), int(key.max(initial=0))

@@ -1,11 +1,11 @@
 """Candidate lists as flat arrays: each candidate is a sequence of decisions of a probability model.
 
-A *step* is one softmax that the model has evaluated: a hidden vector, and the probability of each of its
-outputs. A *choice* is one output of one step. The probability of a candidate is the product of those of its
-choices. Candidates that begin alike share their first steps.
+A *step* is one evaluation of a softmax: a hidden vector and the probabilities of the outputs. A *choice* is
+one output of one step. The probability of a candidate is the product of the probabilities of its choices.
+Candidates with a common prefix share the steps of the prefix.
 
-Outputs are numbered through all soft-max groups of the model: with four actions and ten labels, action 2 may
-be output 2 and label 3 output 7.
+Outputs are numbered consecutively over all softmax groups of the model: with four actions and ten labels,
+action 2 may be output 2, and label 3 may be output 7.
 """
 
 from collections.abc import Sequence
@@ -20,18 +20,18 @@ from treewright._validate import check_integer
 from treewright.errors import InputError
 
 TOLERANCE = 1e-6
-"""Tolerance of the sum of the probabilities of a step."""
+"""Tolerance for the deviation from 1 of the sum of a step's probabilities."""
 
 
 class DecisionList(NamedTuple):
-    """The candidates of one list, each a sequence of choices of a probability model.
+    """The candidates of one list, each of which is a sequence of choices of a probability model.
 
-    Make one with `make_decision_list`, which checks the arrays.
+    Create it with `make_decision_list`, which checks the arrays.
 
     Attributes
     ----------
     hidden : ndarray of float, (n_steps, n_hidden)
-        The hidden vector of each step, from which its softmax is computed. Single precision is kept.
+        The hidden vector of each step, from which its softmax is computed. A float32 array is not converted.
     steps, outputs : ndarray of int, (n_choices,)
         The step at which each choice is made, and the chosen output.
     log_probabilities : ndarray of float, (n_choices,)
@@ -39,16 +39,16 @@ class DecisionList(NamedTuple):
     indptr : ndarray of int, (n_candidates + 1,)
         Candidate k has the choices from `indptr[k]` to `indptr[k + 1]`.
     n_outputs : int
-        Number of outputs, over all softmax groups of the model.
+        Total number of outputs in all softmax groups of the model.
     distributions : csr_matrix of float, (n_steps, n_outputs), or None
         The probability of each output of each step. Outputs of other groups, and outputs that are not
         allowed, have no entry.
     is_observed : ndarray of bool, (n_choices,), or None
-        Whether the input determines a choice, as it determines the words of a sentence.
+        Whether the input determines a choice, as for the words of a sentence.
 
     See Also
     --------
-    make_decision_list : Makes a checked list.
+    make_decision_list : Creates and validates a list.
     GradientList : Candidates of any differentiable model.
 
     Examples
@@ -77,9 +77,9 @@ class DecisionList(NamedTuple):
 
 
 class GradientList(NamedTuple):
-    """The candidates of one list of any differentiable model.
+    """The candidates of one list, from any differentiable model.
 
-    Make one with `make_gradient_list`, which checks the arrays, or with `TorchGradients`.
+    Create it with `make_gradient_list`, which checks the arrays, or with `TorchGradients`.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class GradientList(NamedTuple):
 
     See Also
     --------
-    make_gradient_list : Makes a checked list.
+    make_gradient_list : Creates and validates a list.
     TorchGradients : Computes lists with a PyTorch model.
     DecisionList : Candidates as sequences of choices.
 
@@ -120,27 +120,27 @@ def make_decision_list(
     log_probabilities: npt.ArrayLike | None = None,
     is_observed: npt.ArrayLike | None = None,
 ) -> DecisionList:
-    """Make a `DecisionList`: candidates as sequences of choices of a probability model.
+    """Create a `DecisionList`: candidates as sequences of choices of a probability model.
 
-    The arrays are checked.
+    The arrays are validated.
 
     Parameters
     ----------
     hidden : array of float, (n_steps, n_hidden)
-        The hidden vector of each step, from which its softmax is computed. Single precision is kept.
+        The hidden vector of each step, from which its softmax is computed. A float32 array is not converted.
     steps, outputs : array of int, (n_choices,)
         The step at which each choice is made, and the chosen output.
     indptr : array of int, (n_candidates + 1,)
         Candidate k has the choices from `indptr[k]` to `indptr[k + 1]`.
     n_outputs : int
-        Number of outputs, over all softmax groups of the model.
+        Total number of outputs in all softmax groups of the model.
     distributions : array or sparse matrix of float, (n_steps, n_outputs), optional
         The probability of each output of each step; see `softmax_rows`. All derived kernels except
         `EfficientTopRerankingKernel` need it.
     log_probabilities : array of float, (n_choices,), optional
-        The log probability of each choice; by default taken from `distributions`.
+        The log probability of each choice (default: computed from `distributions`).
     is_observed : array of bool, (n_choices,), optional
-        Whether the input determines a choice, as it determines the words of a sentence. `TopKernel` needs it.
+        Whether the input determines a choice, as for the words of a sentence. `TopKernel` needs it.
 
     Returns
     -------
@@ -154,7 +154,8 @@ def make_decision_list(
 
     Examples
     --------
-    Two candidates that share the first step and begin with its output 0; each has its own second step:
+    Two candidates that share two steps; both choose output 0 at the first, and different outputs at the
+    second:
 
     >>> from treewright.kernels.decisions import make_decision_list, softmax_rows
     >>> rows = softmax_rows([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [0, 0, 0], 2)
@@ -185,9 +186,9 @@ def make_decision_list(
 
 
 def make_gradient_list(log_probabilities: npt.ArrayLike, gradients: npt.ArrayLike) -> GradientList:
-    """Make a `GradientList`: candidates of any differentiable model.
+    """Create a `GradientList`: candidates of any differentiable model.
 
-    The arrays are checked.
+    The arrays are validated.
 
     Parameters
     ----------
@@ -222,7 +223,7 @@ def make_gradient_list(log_probabilities: npt.ArrayLike, gradients: npt.ArrayLik
 def softmax_rows(logits: Sequence[npt.ArrayLike], starts: npt.ArrayLike, n_outputs: int) -> csr_matrix:
     """Compute the output distributions of steps, as rows of a sparse matrix.
 
-    Each step has the softmax of its logits in the columns of its group of outputs.
+    Each row has the softmax of the step's logits in the columns of its output group.
 
     Parameters
     ----------
@@ -230,9 +231,9 @@ def softmax_rows(logits: Sequence[npt.ArrayLike], starts: npt.ArrayLike, n_outpu
         The logits of the outputs of each step's softmax group; minus infinity for outputs that are not
         allowed.
     starts : array of int, (n_steps,)
-        The number of the first output of each step's group.
+        The index of the first output of each step's group.
     n_outputs : int
-        Number of outputs, over all groups.
+        Total number of outputs in all groups.
 
     Returns
     -------
@@ -268,10 +269,10 @@ def softmax_rows(logits: Sequence[npt.ArrayLike], starts: npt.ArrayLike, n_outpu
 
 
 def merge_prefixes(decisions: DecisionList) -> DecisionList:
-    """Let candidates with the same first choices share the steps of these choices.
+    """Merge the steps of candidates that begin with the same choices.
 
-    For models in which a step depends only on the choices before it. Steps that are no longer needed are
-    removed.
+    Use it for models in which a step depends only on the preceding choices. Steps that are no longer needed
+    are removed.
 
     Parameters
     ----------
@@ -284,7 +285,7 @@ def merge_prefixes(decisions: DecisionList) -> DecisionList:
 
     See Also
     --------
-    make_decision_list : Makes a list of candidates.
+    make_decision_list : Creates a list of candidates.
     TopKernel : Needs merged prefixes.
 
     Examples
@@ -313,7 +314,7 @@ def merge_prefixes(decisions: DecisionList) -> DecisionList:
 
 
 def candidate_logs(decisions: DecisionList | GradientList) -> FloatArray:
-    """Return the logarithm of the probability of each candidate."""
+    """Return the log probability of each candidate."""
     if isinstance(decisions, GradientList):
         return decisions.log_probabilities
     owners = np.repeat(np.arange(decisions.n_candidates), np.diff(decisions.indptr))
@@ -325,7 +326,8 @@ def _as_floats(name: str, values: npt.ArrayLike, n_dimensions: int) -> FloatArra
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} is {type(values).__name__}; expected an array of numbers") from None
+        found = f"of the type {type(values).__name__}"
+        raise InputError(f"{name} is {found}; expected an array of numbers") from None
     if array.ndim != n_dimensions:
         raise InputError(f"{name} has {array.ndim} dimensions; expected {n_dimensions}")
     if not np.isfinite(array).all():
@@ -338,7 +340,7 @@ def _as_numbers(name: str, values: npt.ArrayLike, shape: tuple[int], limit: int)
     if array.shape != shape:
         raise InputError(f"{name} has the shape {array.shape}; expected {shape}")
     if array.size and not np.issubdtype(array.dtype, np.integer):
-        raise InputError(f"{name} is of {array.dtype}; expected whole numbers")
+        raise InputError(f"{name} has the dtype {array.dtype}; expected integers")
     outside = array[(array < 0) | (array >= limit)]
     if outside.size:
         raise InputError(f"{name} has the value {outside[0]}; expected numbers from 0 to {limit - 1}")
@@ -349,7 +351,7 @@ def _check_indptr(indptr: npt.ArrayLike) -> Integers:
     bounds = np.asarray(indptr, dtype=np.int64)
     if bounds.ndim != 1 or len(bounds) < 2 or bounds[0] != 0 or (np.diff(bounds) < 0).any():
         found = np.array2string(bounds, threshold=8)
-        raise InputError(f"indptr is {found}; expected 0, then the end of each candidate")
+        raise InputError(f"indptr is {found}; expected 0 followed by the end of each candidate")
     return bounds
 
 
@@ -371,23 +373,26 @@ def _check_distributions(distributions: Any, shape: tuple[int, int]) -> csr_matr
     sums = np.asarray(rows.sum(axis=1)).ravel()
     wrong = np.flatnonzero(~(np.abs(sums - 1) < TOLERANCE * max(1, shape[1])))
     if len(wrong) or rows.data.min(initial=0) < 0:
-        place = (
-            int(wrong[0]) if len(wrong) else int(np.searchsorted(rows.indptr, rows.data.argmin(), "right"))
-        )
+        if len(wrong):
+            place = int(wrong[0])
+        else:
+            place = int(np.searchsorted(rows.indptr, rows.data.argmin(), "right")) - 1
         raise InputError(
-            f"probabilities of step {place} have the sum {sums[place]:g}; expected 1, and none negative"
+            f"the probabilities of step {place} have the sum {sums[place]:g}; "
+            "expected the sum 1 and no negative values"
         )
     return rows
 
 
 def _look_up(rows: csr_matrix | None, steps: Integers, outputs: Integers) -> FloatArray:
     if rows is None or not issparse(rows):
-        raise InputError("log_probabilities and distributions are both None; expected one of them")
+        raise InputError("log_probabilities and distributions are both None; expected at least one of them")
     chosen = np.asarray(rows[steps, outputs], dtype=np.float64).ravel() if len(steps) else np.zeros(0)
     wrong = np.flatnonzero(chosen <= 0)
     if len(wrong):
         at = int(wrong[0])
         raise InputError(
-            f"choice {at}, output {outputs[at]} of step {steps[at]}, has the probability 0; expected more"
+            f"choice {at} (output {outputs[at]} of step {steps[at]}) has the probability 0; "
+            "expected a positive probability"
         )
     return np.asarray(np.log(chosen), dtype=np.float64)

@@ -1,8 +1,9 @@
 """The dependency tree kernel of Qian & Liu (2015), section 5.2.1.
 
 A fragment of a tree is a connected set of arcs in which adjacent siblings are also adjacent in the tree. A
-sub feature tree is a fragment with one basic feature per arc, and the kernel of two trees is the number of
-pairs of equal sub feature trees, one from each tree. The recursion is in `treewright.native.kernels.deptree`.
+sub feature tree is a fragment with one basic feature per arc, and the kernel value of two trees is the number
+of pairs of equal sub feature trees, one from each tree. The recursion is in
+`treewright.native.kernels.deptree`.
 """
 
 from collections.abc import Sequence
@@ -36,21 +37,21 @@ SMALLEST_DECAY = 1e-6
 
 
 class DependencyTreeKernel(Kernel):
-    """The number of sub feature trees that two dependency trees share.
+    """Kernel that counts the sub feature trees shared by two dependency trees.
 
-    All occurrences count. A tree shares many more fragments with itself than with any other; `decay` and
-    `normalize` reduce this.
+    All occurrences count. A tree shares many more fragments with itself than with other trees; `decay` and
+    `normalize` reduce this effect.
 
     Parameters
     ----------
     features : sequence of str
         Basic features of an arc, from `treewright.data.arcs.ARC_FEATURES`.
     decay : float
-        Decay of larger fragments: one of n arcs weighs `decay` to the power of n.
+        Decay factor for larger fragments. The weight of a fragment with n arcs is `decay` to the power of n.
     normalize : bool
         Normalise so that K(x, x) = 1. A tree without arcs has the value 0 with every tree.
     root : bool
-        Treat the arc from the root to the top word of a sentence like other arcs.
+        Include the arc from the artificial root to the top word of a sentence.
 
     See Also
     --------
@@ -83,17 +84,17 @@ class DependencyTreeKernel(Kernel):
         self.root = root
 
     def __call__(self, trees_a: Sequence[DepTree], trees_b: Sequence[DepTree] | None = None) -> FloatArray:
-        """Return the values of all pairs.
+        """Return the kernel values of all pairs.
 
         Parameters
         ----------
         trees_a, trees_b : iterable of DepTree
-            Trees to compare. Without the second, the first are compared with themselves.
+            Trees to compare. If `trees_b` is omitted, `trees_a` are compared with each other.
 
         Returns
         -------
         ndarray of float, (len(trees_a), len(trees_b))
-            Infinite where a value overflows and is not normalised.
+            The kernel values; values that overflow are infinite unless they are normalised.
         """
         if trees_b is None or trees_b is trees_a:
             return super().__call__(trees_a)
@@ -105,8 +106,8 @@ class DependencyTreeKernel(Kernel):
     def pack(self, trees: Sequence[DepTree]) -> "PackedDependencyTrees":
         """Pack trees for the evaluation of many pairs.
 
-        Trees with the same words and tags, such as a parser's candidates, share the work on their common
-        arcs.
+        Trees with the same words and tags, such as a parser's candidates, are processed together, so that
+        common arcs are compared only once.
         """
         check_number("decay", self.decay, low=SMALLEST_DECAY, high=1)
         check_choice("normalize", self.normalize, (False, True))
@@ -120,10 +121,10 @@ class DependencyTreeKernel(Kernel):
 
 
 class PackedDependencyTrees(PackedExamples):
-    """Trees that are packed for evaluation, referred to by number.
+    """Trees packed for evaluation and referred to by index.
 
-    Made by `DependencyTreeKernel.pack`. Needs about 180 bytes per distinct arc of a sentence and 12 per arc
-    of a tree.
+    Created by `DependencyTreeKernel.pack`. Memory use is about 180 bytes per distinct arc of a sentence, plus
+    12 bytes per arc of each tree.
     """
 
     def __init__(
@@ -151,12 +152,12 @@ class PackedDependencyTrees(PackedExamples):
         return len(self._sentences)
 
     def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
-        """Return the values of all pairs of trees, given by their numbers.
+        """Return the kernel values of all pairs of the given trees.
 
         Parameters
         ----------
         rows_a, rows_b : array of int
-            In any order; trees of the same sentence are evaluated together.
+            Indices of trees, in any order; trees of the same sentence are evaluated together.
 
         Returns
         -------
@@ -170,10 +171,10 @@ class PackedDependencyTrees(PackedExamples):
         return values if self._logs is None else self._normalized(values, self._logs, rows_a, rows_b)
 
     def compare(self, examples: Sequence[DepTree]) -> FloatArray:
-        """Return the values of other trees with all of these: an array (len(examples), len(self)).
+        """Return the kernel values of other trees with the packed ones, (len(examples), len(self)).
 
-        All trees are packed again, because only then are words distinguished that these do not have. If many
-        lists are compared with few trees, it is faster to compare them at once.
+        All trees are packed again, so that words that do not occur in the packed trees are distinguished. One
+        call with many trees is faster than many calls with a few.
         """
         examples = as_collection(examples)
         _check_trees(examples)
@@ -214,7 +215,7 @@ class PackedDependencyTrees(PackedExamples):
     def _normalized(
         self, values: FloatArray, own: FloatArray, rows_a: Integers, rows_b: Integers
     ) -> FloatArray:
-        """Divide by geometric means in log space, which is finite where values overflow."""
+        """Normalise in log space, where values do not overflow."""
         with np.errstate(divide="ignore"):
             logs = np.log(values)
         large_a, large_b = np.nonzero(np.isinf(values))
@@ -237,7 +238,7 @@ def _check_trees(trees: Sequence[DepTree]) -> None:
 
 
 class _Words(NamedTuple):
-    """All words of all trees: the number of the tree, the position of the head, and their own from 1."""
+    """The tree index, the head position and the own position (from 1) of each word of all trees."""
 
     trees: Integers
     heads: Integers
@@ -253,13 +254,13 @@ class _Words(NamedTuple):
 
     @property
     def parents(self) -> Integers:
-        """The number of each head among all words, or -1."""
+        """The index of each word's head among all words, or -1."""
         own = np.arange(len(self.heads))
         return np.where(self.heads > 0, own - self.modifiers + self.heads, -1)
 
 
 class _Codes(NamedTuple):
-    """Sentence, head and modifier of arcs, as one number each."""
+    """Sentence, head and modifier of each arc, which can be encoded as one integer."""
 
     sentences: Integers
     heads: Integers
@@ -279,7 +280,7 @@ class _Codes(NamedTuple):
 
 
 def _number_sentences(trees: Sequence[DepTree], column: str) -> tuple[Integers, list[DepTree]]:
-    """Return the sentence number of each tree, equal for equal words and tags, and a tree per sentence."""
+    """Return the sentence index of each tree (the same for equal words and tags), and a tree per sentence."""
     numbers: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
     sentences = np.empty(len(trees), dtype=np.int64)
     examples: list[DepTree] = []
@@ -314,10 +315,10 @@ def _pack_arcs(
 def _pack_signatures(
     templates: Sequence[str], ids: dict[str, npt.NDArray[np.int32]]
 ) -> npt.NDArray[np.uint64]:
-    """Return the last bytes of the ids of features that two arcs must share to share any other.
+    """Return the low bytes of the ids of the most general features.
 
-    A less specific feature is shared if a more specific one is: ``h.tag m.tag`` if ``h-1.tag h.tag m.tag *``
-    is.
+    Arcs that share none of these share no feature at all: if two arcs share ``h-1.tag h.tag m.tag *``, they
+    also share the more general ``h.tag m.tag``.
     """
     parts = {name: set(name.split()) for name in templates}
     needed = [name for name in parts if not any(other < parts[name] for other in parts.values())]
@@ -327,7 +328,7 @@ def _pack_signatures(
 
 
 def _pack_between(indptr: Integers, keys: Keys) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return a number for the tags of both ends of arcs, and the sorted ids of the tags between them."""
+    """Return an id of the tags at both ends of each arc, and the sorted ids of the tags between them."""
     owners = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     between = _intern(keys[np.lexsort((keys, owners))])
     has_some = indptr[:-1] < indptr[1:]
@@ -337,14 +338,14 @@ def _pack_between(indptr: Integers, keys: Keys) -> tuple[npt.NDArray[np.int32], 
 
 
 def _intern(keys: Keys) -> npt.NDArray[np.int32]:
-    """Number distinct keys in their order."""
+    """Return the rank of each key among the distinct keys."""
     return np.unique(keys, return_inverse=True)[1].astype(np.int32)
 
 
 def _pack_trees(
     words: _Words, is_arc: npt.NDArray[np.bool_], numbers: npt.NDArray[np.int32], n_trees: int
 ) -> Trees:
-    """Order the arcs of each tree, children before parents and siblings from right to left."""
+    """Order the arcs of each tree: children before parents, and siblings from right to left."""
     indptr = np.zeros(n_trees + 1, dtype=np.int64)
     np.cumsum(np.bincount(words.trees[is_arc], minlength=n_trees), out=indptr[1:])
     arcs = np.flatnonzero(is_arc)
@@ -371,7 +372,7 @@ def _depths(parents: Integers) -> Integers:
 
 
 def _right_siblings(words: _Words) -> Integers:
-    """Return the number of the next word to the right with the same head, or -1."""
+    """Return the index of the next word to the right with the same head, or -1."""
     order = np.lexsort((words.modifiers, words.heads, words.trees))
     follow = (np.diff(words.heads[order]) == 0) & (np.diff(words.trees[order]) == 0)
     siblings = np.full(len(order), -1, dtype=np.int64)

@@ -1,12 +1,11 @@
 """Kernels derived from probability models (Titov & Henderson 2005): the features are derivatives.
 
-The gradient of a candidate's probability with respect to the weights of a trained model describes the
-candidate. The first feature of each kernel is a score of the model. The others are derivatives of a score
-with respect to the weights and biases of the output layer (for a `DecisionList`) or to any weights (for a
-`GradientList`).
+A candidate is represented by derivatives with respect to the weights of a trained model. The first feature of
+each kernel is a score of the model. The others are the derivatives of this score with respect to the weights
+and biases of the output layer (for a `DecisionList`), or with respect to any weights (for a `GradientList`).
 
 The derivative of a log probability is a sum over choices, in which each choice of the candidate has the
-weight 1. The kernels differ only in the weights of choices.
+weight 1. The kernels differ only in these weights.
 """
 
 from abc import abstractmethod
@@ -30,18 +29,18 @@ from treewright.scale import one_blas_thread
 
 AnyList = DecisionList | GradientList
 SMALLEST_REST = 1e-12
-"""Lower bound of the probability of all other candidates."""
+"""Minimum total probability of all other candidates."""
 LARGEST = 1e12
 
 
 class Choices(NamedTuple):
-    """The distinct choices of a list, and how often each candidate makes them and visits their steps.
+    """The distinct choices of a list, and how often each candidate makes each choice and visits each step.
 
     Attributes
     ----------
     steps, outputs : ndarray of int, (n_distinct,)
     of_choice : ndarray of int, (n_choices,)
-        The number of each choice of the list among the distinct ones.
+        For each choice of the list, its index among the distinct choices.
     made : ndarray of float, (n_candidates, n_distinct)
     visited : ndarray of float, (n_candidates, n_steps)
     """
@@ -54,10 +53,10 @@ class Choices(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """The score of each candidate, and its derivative as a weighted sum of derivatives of choices.
+    """The score of each candidate, and its derivative as a weighted sum of the derivatives of choices.
 
-    Each row is a sum of derivatives of choices, and the derivative of a score is a mixture of rows: a row has
-    few choices, a mixture has many.
+    The derivative of a score is a linear combination of rows (`mixture`). Each row is a weighted sum of the
+    derivatives of a few choices.
 
     Attributes
     ----------
@@ -65,10 +64,10 @@ class Slopes(NamedTuple):
     choices : ndarray of float, (n_rows, n_distinct)
         The weight of the logit of each choice.
     steps : ndarray of float, (n_rows, n_steps), or None
-        The sum of these weights at each step, which is minus the weight of its log normaliser. None ignores
-        normalisers.
+        The sum of these weights at each step. Its negative is the weight of the step's log normaliser. If it
+        is None, normalisers are ignored.
     mixture : ndarray of float, (n_candidates, n_rows), or None
-        None means one row per candidate.
+        Coefficients of the rows. None means that each candidate is one row.
     """
 
     scores: FloatArray
@@ -80,15 +79,15 @@ class Slopes(NamedTuple):
 class DerivedKernel(Kernel):
     """Base class of kernels derived from a probability model.
 
-    An example is a list of candidates, since the features of a candidate may depend on the others. Values are
-    those of all candidates of all lists, one after the other.
+    An example is a list of candidates, since the features of a candidate may depend on the others. Kernel
+    values refer to the concatenated candidates of all lists.
 
     Parameters
     ----------
     score_scale : float
-        Factor of the score as a feature.
+        Factor by which the score is multiplied to obtain the first feature.
     biases : bool
-        Also use the biases of the output layer as features. For `DecisionList` only.
+        Also use the derivatives with respect to the biases of the output layer. Only for `DecisionList`.
     """
 
     def __init__(self, *, score_scale: float = 1.0, biases: bool = True) -> None:
@@ -96,7 +95,7 @@ class DerivedKernel(Kernel):
         self.biases = biases
 
     def features(self, lists: Sequence[AnyList]) -> Any:  # noqa: ANN401
-        """Return the features of all candidates of some lists.
+        """Return the features of all candidates of the given lists.
 
         Parameters
         ----------
@@ -105,8 +104,9 @@ class DerivedKernel(Kernel):
         Returns
         -------
         csr_matrix of float, (n_candidates, n_features), or ndarray
-            The score comes first. For `DecisionList`, the weights of each output follow, each with its bias
-            if `biases` is True; for `GradientList`, an array with the parameters in their order.
+            The first column is the score. The other columns are derivatives: for `DecisionList`, with respect
+            to the weights of each output, followed by its bias if `biases` is True; for `GradientList`, with
+            respect to the parameters in their order.
         """
         found = [self._list_features(each) for each in self._check(lists)]
         return vstack(found, format="csr") if issparse(found[0]) else np.concatenate(found)
@@ -120,17 +120,18 @@ class DerivedKernel(Kernel):
         return _PackedLists(self, examples)
 
     def _check(self, lists: Sequence[AnyList]) -> Iterator[AnyList]:
-        """Yield lists, each read once; refuse lists with other features than the first."""
+        """Check and yield the lists; reject lists whose features differ from those of the first."""
         check_number("score_scale", self.score_scale, low=0, high=LARGEST)
         check_choice("biases", self.biases, (False, True))
         lists = as_collection(lists)
         if isinstance(lists, DecisionList | GradientList) or not len(lists):
-            raise InputError(f"lists is {type(lists).__name__}; expected a sequence of at least one list")
+            found = f"of the type {type(lists).__name__}"
+            raise InputError(f"lists is {found}; expected a sequence of at least one list")
         expected = _describe(lists[0])
         for number, each in enumerate(lists):
             found = _describe(each)
             if found != expected:
-                raise InputError(f"list {number} is {found}; expected {expected}, as the first")
+                raise InputError(f"list {number} is {found}; expected {expected}, like the first list")
             yield each
 
     @one_blas_thread
@@ -162,9 +163,9 @@ class FisherKernel(DerivedKernel):
     Parameters
     ----------
     score_scale : float
-        Factor of the score as a feature.
+        Factor by which the score is multiplied to obtain the first feature.
     biases : bool
-        Also use the biases of the output layer as features. For `DecisionList` only.
+        Also use the derivatives with respect to the biases of the output layer. Only for `DecisionList`.
 
     See Also
     --------
@@ -192,19 +193,19 @@ class FisherKernel(DerivedKernel):
 
 
 class TopKernel(DerivedKernel):
-    """The TOP kernel: log odds that a candidate is the right one of all possible ones (equations 3 to 5).
+    """The TOP kernel: log odds that a candidate is correct, among all possible candidates (equations 3 to 5).
 
-    The sum over all candidates that the model could make is estimated from those in the list. Where choices
-    are free, continuations that no candidate has are estimated by the mean of the others; see
-    `treewright.kernels.prefixes`. Candidates must share the steps of common prefixes (`merge_prefixes`), and
-    `is_observed` must mark the choices that the input determines.
+    The sum of the probabilities of all possible candidates is estimated from those in the list. Where the
+    input does not determine a choice, continuations missing from the list are estimated by the mean of the
+    others; see `treewright.kernels.prefixes`. Candidates must share the steps of common prefixes
+    (`merge_prefixes`), and `is_observed` must mark the choices that the input determines.
 
     Parameters
     ----------
     score_scale : float
-        Factor of the score as a feature.
+        Factor by which the score is multiplied to obtain the first feature.
     biases : bool
-        Also use the biases of the output layer as features. For `DecisionList` only.
+        Also use the derivatives with respect to the biases of the output layer. Only for `DecisionList`.
 
     See Also
     --------
@@ -250,25 +251,25 @@ class TopKernel(DerivedKernel):
 
     @staticmethod
     def _log_odds(candidates: DecisionList, normalizer: float) -> tuple[FloatArray, FloatArray]:
-        """Return the log odds of candidates, and the probability of all others."""
+        """Return the log odds of each candidate, and the total probability of all others."""
         logs = candidate_logs(candidates) - normalizer
         rest = np.maximum(-np.expm1(np.minimum(logs, 0)), SMALLEST_REST)
         return logs - np.log(rest), rest
 
 
 class TopRerankingKernel(DerivedKernel):
-    """The TOP reranking kernel: log odds that a candidate is the right one of its list (equation 15).
+    """The TOP reranking kernel: log odds that a candidate is the correct one in its list (equation 15).
 
-    The derivative is that of the candidate's log probability, minus the mean over the other candidates,
-    weighted by their probabilities. Features that all candidates have in common cancel out. The features of a
-    list of one candidate are 0.
+    The derivatives are those of the candidate's log probability, minus the probability-weighted mean of those
+    of the other candidates. Features that are equal for all candidates cancel out. If a list has only one
+    candidate, its features are 0.
 
     Parameters
     ----------
     score_scale : float
-        Factor of the score as a feature.
+        Factor by which the score is multiplied to obtain the first feature.
     biases : bool
-        Also use the biases of the output layer as features. For `DecisionList` only.
+        Also use the derivatives with respect to the biases of the output layer. Only for `DecisionList`.
 
     See Also
     --------
@@ -298,14 +299,14 @@ class TopRerankingKernel(DerivedKernel):
 class EfficientTopRerankingKernel(DerivedKernel):
     """`TopRerankingKernel` with fixed softmax normalisers (equation 18), which is faster.
 
-    Only outputs that were chosen have features.
+    Only the outputs that candidates choose have features.
 
     Parameters
     ----------
     score_scale : float
-        Factor of the score as a feature.
+        Factor by which the score is multiplied to obtain the first feature.
     biases : bool
-        Also use the biases of the output layer as features. For `DecisionList` only.
+        Also use the derivatives with respect to the biases of the output layer. Only for `DecisionList`.
 
     See Also
     --------
@@ -374,7 +375,7 @@ def rerank_scores(logs: FloatArray) -> FloatArray:
 
 
 def rival_shares(logs: FloatArray) -> FloatArray:
-    """Return, for each candidate (row), the probability of each other candidate (column) among all others."""
+    """Return, for each candidate (row), the other candidates' probabilities (columns), which sum to 1."""
     if len(logs) == 1:
         return np.zeros((1, 1))
     others = np.where(np.eye(len(logs), dtype=np.bool_), -np.inf, logs)
@@ -383,7 +384,7 @@ def rival_shares(logs: FloatArray) -> FloatArray:
 
 
 def contrast(candidates: DecisionList, choices: Choices) -> Slopes:
-    """Return the terms of the derivative of equation 15: each candidate minus the mean of the others."""
+    """Return the derivatives of equation 15: each candidate's derivative minus the mean of the others."""
     logs = candidate_logs(candidates)
     return Slopes(
         rerank_scores(logs),
@@ -394,15 +395,16 @@ def contrast(candidates: DecisionList, choices: Choices) -> Slopes:
 
 
 def _leave_out_shared(values: FloatArray) -> FloatArray:
-    """Return values with zeros in columns where all rows are equal, which cancel in differences of rows."""
+    """Return the values with 0 in constant columns, which cancel out in differences of rows."""
     return np.asarray(values * (values != values[0]).any(axis=0), dtype=np.float64)
 
 
 def multiply_out(candidates: DecisionList, choices: Choices, slopes: Slopes, *, biases: bool) -> csr_matrix:
     """Return derivatives with respect to the output layer, (n_candidates, n_outputs * width).
 
-    The derivative of the log probability of a choice is the hidden vector with respect to the weights of the
-    chosen output, minus that vector times its probability for each output of the step.
+    The derivative of a choice's log probability with respect to the weights of an output is the step's hidden
+    vector times (c - p), where p is the probability of the output, and c is 1 for the chosen output and 0 for
+    the others.
     """
     vectors = candidates.hidden.astype(np.float64, copy=False)
     if biases:
@@ -424,7 +426,7 @@ def multiply_out(candidates: DecisionList, choices: Choices, slopes: Slopes, *, 
 def _mix(
     mixture: FloatArray, owners: Integers, outputs: Integers, values: FloatArray
 ) -> tuple[Integers, Integers, FloatArray]:
-    """Return the values of mixtures of rows from the values of the rows, each mixture with all outputs."""
+    """Return the values of the linear combinations of rows; each one has all outputs that occur in rows."""
     present, places = np.unique(outputs, return_inverse=True)
     block = np.zeros((mixture.shape[1], len(present), values.shape[1]))
     block[owners, places] = values
@@ -437,7 +439,7 @@ def _mix(
 
 
 def _output_factors(candidates: DecisionList, choices: Choices, slopes: Slopes) -> csr_matrix:
-    """Return the factor of the vector of each step in each output of each row."""
+    """Return the coefficients of the hidden vectors (columns), for each row and output."""
     owners, chosen = np.nonzero(slopes.choices)
     rows = [owners * candidates.n_outputs + choices.outputs[chosen]]
     columns = [choices.steps[chosen]]
@@ -457,18 +459,20 @@ def _output_factors(candidates: DecisionList, choices: Choices, slopes: Slopes) 
 
 
 def _describe(candidates: AnyList) -> str:
-    """Describe the features."""
+    """Describe the type and the number of features of a list."""
     if isinstance(candidates, GradientList):
         return f"a GradientList of {candidates.gradients.shape[1]} parameters"
     if isinstance(candidates, DecisionList):
         n_outputs, n_hidden = candidates.n_outputs, candidates.hidden.shape[1]
         return f"a DecisionList of {n_outputs} outputs and {n_hidden} hidden units"
-    raise InputError(f"a list is {type(candidates).__name__}; expected a DecisionList or a GradientList")
+    raise InputError(
+        f"a list is of the type {type(candidates).__name__}; expected a DecisionList or a GradientList"
+    )
 
 
 def _need_distributions(kernel: DerivedKernel, candidates: DecisionList) -> None:
     if candidates.distributions is None:
         name = type(kernel).__name__
         raise InputError(
-            f"a list has no distributions; expected them for {name}, whose features include all outputs"
+            f"a list has no distributions; expected them, since the features of {name} include all outputs"
         )

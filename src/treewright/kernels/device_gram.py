@@ -1,15 +1,15 @@
 """Gram matrices of tree kernels on a PyTorch device, such as a GPU, tile by tile.
 
-A tile has the values of some trees (rows) with some others (columns). Equal subtrees of each side are one
-node. A pair of nodes can have something in common only if both are in the same group: nodes with the same
-production for subset trees, or the same label for partial trees. The values of a row node with all column
-nodes of its group are adjacent in one array, the store. They are filled by height of the row node, so that
-those of its children are available; all row nodes with the same height and number of children are evaluated
-at once. With the counts of nodes in trees as sparse matrices A and B, the tile is A S B', where S has the
-values of the store.
+A tile contains the kernel values of some trees (rows) with others (columns). On each side, equal subtrees are
+one node. Two nodes can share fragments only if they are in the same group: nodes with the same production for
+subset trees, or with the same label for partial trees. The values of a row node with all column nodes of its
+group are contiguous in one array, the store. The store is filled in the order of the heights of row nodes, so
+that the values of children are available; all row nodes with the same height and number of children are
+evaluated together. If the sparse matrices A and B contain the counts of nodes in trees, the tile is A S B',
+where S contains the values of the store.
 
-For partial trees, the store has what two nodes share below themselves. What nodes share by their labels
-alone, and everything that whole subtrees share, are products of counts: A diag(w) B'.
+For partial trees, the store covers only fragments with more than one node. Single nodes, and all fragments of
+the subtree kernel, are evaluated as products of counts, A diag(w) B'.
 """
 
 from collections.abc import Iterator
@@ -42,15 +42,15 @@ MOST_TREES = 8192
 HOST_MEMORY = 1 << 30
 """Memory limit in bytes for a device that does not report its free memory."""
 FREE_SHARE = 0.8
-"""Share of the free memory of a GPU that is used by default."""
+"""Fraction of the free memory of a GPU that is used by default."""
 VALUE = 8
-"""Bytes of a value."""
+"""Number of bytes per value."""
 PAIR_BYTES = 96
-"""Bytes for a pair of nodes while it is evaluated."""
+"""Number of bytes per pair of nodes during its evaluation."""
 CELL_BYTES = 72
-"""Bytes for a pair of children while a pair of nodes is evaluated."""
+"""Number of bytes per pair of children during the evaluation of a pair of nodes."""
 BUCKETS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256])
-"""Numbers of children to which nodes of partial trees are padded; larger ones are doubled."""
+"""Numbers of children to which nodes are padded for partial trees; they continue by doubling."""
 
 
 class Counts(NamedTuple):
@@ -62,29 +62,29 @@ class Counts(NamedTuple):
 
 
 class CountTerm(NamedTuple):
-    """A part of the kernel that is a product of counts."""
+    """A term of the kernel that is a weighted product of counts."""
 
     bags: Bags
     weights: FloatArray
 
 
 class DeviceGram:
-    """Evaluates rectangles of a Gram matrix on a PyTorch device, in double precision.
+    """Evaluates rectangular blocks of a Gram matrix on a PyTorch device, in double precision.
 
     Parameters
     ----------
     kernel : SubtreeKernel, SubsetTreeKernel or PartialTreeKernel
     examples, others : sequence of trees
-        Rows and columns of the matrix. Without the second, the first are both.
+        Rows and columns of the matrix. If `others` is omitted, `examples` are both rows and columns.
     device : str
-        As PyTorch names it: "cuda", "cuda:1", "cpu".
+        Name of the PyTorch device, such as "cuda", "cuda:1" or "cpu".
     memory : int, optional
-        Memory limit on the device in bytes. By default 80% of the memory of a GPU that is free.
+        Memory limit on the device in bytes (default: 80% of the free memory of a GPU).
 
     Attributes
     ----------
     n_trees : int
-        Trees on each side of a tile.
+        Maximum number of trees on each side of a tile.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class DeviceGram:
         self._kept: dict[tuple[int, int], _Side] = {}
 
     def _plan(self) -> int:
-        """Return the number of trees for which the largest tile fits into memory."""
+        """Return a number of trees per side for which the largest tile fits into memory."""
         n_trees = min(MOST_TREES, max(1, len(self._dag)))
         while True:
             needed = self._measure(n_trees)
@@ -127,7 +127,7 @@ class DeviceGram:
             n_trees = -(-n_trees // 2)
 
     def _measure(self, n_trees: int) -> int:
-        """Return a bound of the bytes of a tile of this many trees."""
+        """Return an upper bound of the size in bytes of a tile with `n_trees` trees per side."""
         # A sum of products of sizes is at most the larger of both sums of squares.
         n_pairs = 0
         if self._nodes is not None:
@@ -141,21 +141,22 @@ class DeviceGram:
 
     @property
     def _room(self) -> int:
-        """Bytes available for values that are evaluated at one time."""
+        """Number of bytes available for values that are evaluated together."""
         return self._memory // 4
 
     def evaluate(
         self, rows: slice, columns: slice, *, n_mirrored: int = 0, dtype: npt.DTypeLike = np.float64
     ) -> tuple[Matrix, Matrix]:
-        """Return the values of some rows and columns, normalised if the kernel is.
+        """Return the kernel values of a range of rows and a range of columns.
 
         Parameters
         ----------
         rows, columns : slice
         n_mirrored : int
-            Number of the last columns that are also returned as rows: a device transposes faster than a CPU.
+            Number of trailing columns that are also returned transposed; a device transposes faster than a
+            CPU.
         dtype : {np.float64, np.float32}
-            Type of normalised values; other values have 64 bits.
+            Type of normalised values; unnormalised values have 64 bits.
 
         Returns
         -------
@@ -192,7 +193,7 @@ class DeviceGram:
 
     @cached_property
     def _scales(self) -> tuple[FloatArray, FloatArray] | None:
-        """Normalisation factors of rows and columns, unless the value of a tree with itself overflows."""
+        """Normalisation factors of rows and columns; None if the value of a tree with itself overflows."""
         own = [packed._raw_diagonal() for packed in (self._rows, self._columns)]
         if not all(np.isfinite(each).all() for each in own):
             return None
@@ -202,7 +203,7 @@ class DeviceGram:
         return rows, columns
 
     def _divide(self, columns: slice) -> list[tuple[int, int]]:
-        """Split the columns into ranges that start at multiples of `n_trees`, so that they can be reused."""
+        """Split the columns at multiples of `n_trees`, so that the data of each range can be reused."""
         size = self.n_trees
         inner = range((columns.start // size + 1) * size, columns.stop, size)
         return list(pairwise([columns.start, *inner, columns.stop]))
@@ -226,7 +227,7 @@ class DeviceGram:
         return tile
 
     def _add_counts(self, tile: Any, rows: Counts, columns: Counts, weights: FloatArray) -> None:  # noqa: ANN401
-        """Add the products of the counts of items that both sides have."""
+        """Add the products of the counts of items that occur on both sides."""
         torch, n_columns = self._torch, tile.shape[1]
         shared = np.intersect1d(rows.ids, columns.ids)
         size = max(1, self._room // (2 * VALUE * n_columns))
@@ -268,7 +269,7 @@ def make_sparse(
 
 
 def check_device_kernel(kernel: Kernel) -> TreeKernel:
-    """Return a kernel that can be evaluated on a device; refuse others."""
+    """Return the kernel if it can be evaluated on a device; reject others."""
     kinds = (SubtreeKernel, SubsetTreeKernel, PartialTreeKernel)
     if type(kernel) not in kinds:
         names = ", ".join(kind.__name__ for kind in kinds)
@@ -281,7 +282,7 @@ def check_device_kernel(kernel: Kernel) -> TreeKernel:
 
 
 def _find_device(torch: Any, name: str) -> Any:  # noqa: ANN401
-    """Return a device of PyTorch that can be used."""
+    """Return a PyTorch device; reject one that cannot be used."""
     if str(name).startswith("cuda") and not torch.cuda.is_available():
         raise InputError(f"device is {name!r}, but PyTorch finds no CUDA GPU; expected a GPU, or no device")
     try:
@@ -289,7 +290,7 @@ def _find_device(torch: Any, name: str) -> Any:  # noqa: ANN401
         return torch.device(name)
     except (RuntimeError, AssertionError, TypeError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"device is {name!r}; expected one that PyTorch can use ({reason})") from error
+        raise InputError(f"device is {name!r}; expected a device that PyTorch can use ({reason})") from error
 
 
 def _find_memory(torch: Any, device: Any) -> int:  # noqa: ANN401
@@ -299,7 +300,7 @@ def _find_memory(torch: Any, device: Any) -> int:  # noqa: ANN401
 
 
 def _find_count_terms(dag: Dag, kernel: TreeKernel) -> Iterator[CountTerm]:
-    """Yield the parts of a kernel that are products of counts."""
+    """Yield the terms of a kernel that are weighted products of counts."""
     if kernel.fragments == "subtrees":
         sizes = np.empty(len(dag.symbols), dtype=np.int64)
         count_inner(dag.subtrees, sizes)
@@ -313,7 +314,7 @@ def _find_count_terms(dag: Dag, kernel: TreeKernel) -> Iterator[CountTerm]:
 
 
 def _choose(counts: Counts, ids: Integers) -> tuple[Integers, Integers]:
-    """Return the entries of some sorted ids, and the positions of these ids."""
+    """Return the indices of entries whose ids are in `ids` (sorted), and their positions in `ids`."""
     places = np.searchsorted(ids, counts.ids)
     is_there = ids[np.minimum(places, len(ids) - 1)] == counts.ids
     chosen = np.flatnonzero(is_there)
@@ -321,7 +322,7 @@ def _choose(counts: Counts, ids: Integers) -> tuple[Integers, Integers]:
 
 
 class _Nodes:
-    """The distinct subtrees of all trees that are not leaves: their groups, heights and buckets."""
+    """Groups (-1 for leaves), heights and padded numbers of children of the distinct subtrees."""
 
     def __init__(self, dag: Dag, kernel: TreeKernel) -> None:
         productions = dag.productions.numbers
@@ -353,7 +354,7 @@ def _find_heights(dag: Dag) -> Integers:
 
 
 def _round_up(sizes: Integers) -> Integers:
-    """Return the numbers of children to which nodes are padded."""
+    """Return the numbers of children after padding."""
     buckets = BUCKETS
     while buckets[-1] < sizes.max(initial=0):
         buckets = np.append(buckets, 2 * buckets[-1])
@@ -363,8 +364,8 @@ def _round_up(sizes: Integers) -> Integers:
 class _Side:
     """Some trees as one side of a tile.
 
-    Nodes are numbered by group and width, entries are sorted by node. `order` has the nodes by height and
-    width, in which they are evaluated as rows.
+    Nodes are sorted by group and width, and entries by node. `order` sorts the nodes by height and width; row
+    nodes are evaluated in this order.
     """
 
     def __init__(self, dag: Dag, nodes: _Nodes | None, terms: list[CountTerm], begin: int, end: int) -> None:
@@ -411,7 +412,7 @@ class _Side:
 
     @cached_property
     def width_starts(self) -> dict[int, tuple[Integers, Integers]]:
-        """For each width: the start of its nodes in each group, and their number."""
+        """For each width, the start and the number of its nodes in each group."""
         found = {}
         for width in self.all_widths.tolist():
             groups = self.groups
@@ -421,7 +422,7 @@ class _Side:
 
 
 def _take_counts(bags: Bags, is_kept: Any, begin: int, end: int) -> Counts:  # noqa: ANN401
-    """Return the items of some trees, sorted."""
+    """Return the items of a range of trees, sorted by item."""
     first, last = bags.indptr[begin], bags.indptr[end]
     ids = bags.ids[first:last].astype(np.int64)
     trees = np.repeat(np.arange(end - begin), np.diff(bags.indptr[begin : end + 1]))
@@ -431,7 +432,7 @@ def _take_counts(bags: Bags, is_kept: Any, begin: int, end: int) -> Counts:  # n
 
 
 class _Tile:
-    """The pairs of nodes of a tile."""
+    """Evaluates the pairs of nodes of a tile."""
 
     def __init__(
         self,
@@ -466,7 +467,7 @@ class _Tile:
         return self._torch.as_tensor(array, device=self._device)
 
     def _pair_up(self, sizes: Integers) -> tuple[Any, Any]:
-        """Return a row for each of its partners, and the numbers of the partners from 0."""
+        """Return the row of each pair, and the index of its partner among the partners of the row."""
         torch, total = self._torch, int(sizes.sum())
         starts = self._put(np.cumsum(sizes) - sizes)
         rows = torch.repeat_interleave(
@@ -475,17 +476,17 @@ class _Tile:
         return rows, torch.arange(total, device=self._device) - starts[rows]
 
     def add_to(self, tile: Any) -> None:  # noqa: ANN401
-        """Evaluate all pairs of nodes, and add the values to the pairs of trees."""
+        """Evaluate all pairs of nodes, and add their values to the tile."""
         for begin, end in self._rows.runs:
             self._fill(self._rows.order[begin:end])
         self._spread(tile)
 
     def _fill(self, nodes: Integers) -> None:
-        """Evaluate row nodes of one height and width."""
+        """Evaluate row nodes that have the same height and width."""
         raise NotImplementedError
 
     def _spread(self, tile: Any) -> None:  # noqa: ANN401
-        """Add the values of nodes to those of the trees that have them."""
+        """Add the values of pairs of nodes to the pairs of trees that contain them."""
         torch, rows, columns, n_columns = self._torch, self._rows, self._columns, tile.shape[1]
         is_active = self._sizes > 0
         active = np.flatnonzero(is_active)
@@ -515,12 +516,12 @@ class _Tile:
 
 
 def _look_up(table: Integers, numbers: Integers) -> Integers:
-    """Return the entries of a table, -1 for negative numbers."""
+    """Return the entries of a table at the given indices, and -1 for negative indices."""
     return np.append(table, -1)[numbers]
 
 
 def _divide(costs: Integers, room: int) -> Iterator[tuple[int, int]]:
-    """Split a sequence into ranges that fit into memory, of at least one item."""
+    """Split a sequence into ranges that fit into memory, each with at least one item."""
     sums = np.cumsum(costs)
     begin = 0
     while begin < len(costs):
@@ -531,7 +532,7 @@ def _divide(costs: Integers, room: int) -> Iterator[tuple[int, int]]:
 
 
 class _SubsetTile(_Tile):
-    """Subset trees: nodes of one production, so that children are compared place by place."""
+    """Subset trees: paired nodes have the same production, so children are compared by position."""
 
     def _fill(self, nodes: Integers) -> None:
         torch, rows, columns = self._torch, self._rows, self._columns
@@ -560,7 +561,7 @@ class _SubsetTile(_Tile):
 
 
 class _PartialTile(_Tile):
-    """Partial trees: nodes of one label, and all pairs of subsequences of their children."""
+    """Partial trees: paired nodes have the same label; all pairs of child subsequences are compared."""
 
     def _fill(self, nodes: Integers) -> None:
         rows, width = self._rows, int(self._rows.widths[nodes[0]])
@@ -575,7 +576,7 @@ class _PartialTile(_Tile):
     def _fill_pairs(
         self, nodes: Integers, sizes: Integers, starts: Integers, width: int, other_width: int
     ) -> None:
-        """Evaluate row nodes with the column nodes of a width."""
+        """Evaluate row nodes with the column nodes of one width."""
         torch, rows, columns, kernel = self._torch, self._rows, self._columns, self._kernel
         groups = rows.groups[nodes]
         numbers, places = self._pair_up(sizes)
@@ -604,11 +605,11 @@ class _PartialTile(_Tile):
 
 
 class _Subsequences:
-    """Sums over pairs of subsequences of children, child by child of the row node (Moschitti 2006).
+    """Sums over pairs of child subsequences, updated for each child of the row node (Moschitti 2006).
 
-    `_ending[p]` has the sums over subsequences of p + 1 children (of all lengths, if there is no maximum)
-    that end in earlier children; column j includes the first j + 1 children of the other node, with gaps up
-    to there.
+    `_ending[p]` contains the sums over subsequences of p + 1 children (of any length if there is no maximum)
+    that end in one of the previous children. Column j covers the first j + 1 children of the other node, and
+    includes the decay of gaps up to that child.
     """
 
     def __init__(self, torch: Any, n_pairs: int, width: int, kernel: Any, device: Any) -> None:  # noqa: ANN401
@@ -624,7 +625,7 @@ class _Subsequences:
         self.total = torch.zeros(n_pairs, **options)
 
     def add(self, deltas: Any) -> None:  # noqa: ANN401
-        """Add the subsequences that end in one more child; `deltas` are its values with all others."""
+        """Add the subsequences that end in the next child; `deltas` are its values with the others."""
         for length in range(len(self._ending) - 1, -1, -1):
             values = deltas
             if length or not self._has_limit:

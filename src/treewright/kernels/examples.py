@@ -1,6 +1,6 @@
-"""Selecting, saving and loading examples of any kind, and kernels.
+"""Selecting, saving and loading kernels and examples of any type.
 
-Examples are whatever a kernel takes: a list of trees, of tuples of trees and vectors, a matrix.
+Examples can be any input of a kernel: a list of trees, a list of tuples of trees and vectors, or a matrix.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,24 +32,25 @@ SEQUENCES: dict[str, Any] = {
 
 
 def check_examples(examples: Any) -> Any:  # noqa: ANN401
-    """Return examples so that they can be indexed: as a CSR matrix, an array, or a list."""
+    """Return examples in a form that can be indexed: a CSR matrix, an array, or a list."""
     if issparse(examples):
         return csr_matrix(examples)
     if isinstance(examples, np.ndarray) and examples.ndim > 0:
         return examples
     is_one = isinstance(examples, str | ConstTree | DepTree) or is_nltk(examples)
     if is_one or not hasattr(examples, "__iter__"):
-        raise InputError(f"the examples are {type(examples).__name__}; expected a list or another iterable")
+        found = f"of the type {type(examples).__name__}"
+        raise InputError(f"the examples are {found}; expected a list or another iterable")
     return list(examples)
 
 
 def count_examples(examples: Any) -> int:  # noqa: ANN401
-    """Return the number of examples from `check_examples`."""
+    """Return the number of examples that `check_examples` returned."""
     return int(examples.shape[0]) if issparse(examples) else len(examples)
 
 
 def take_examples(examples: Any, rows: Integers | slice) -> Any:  # noqa: ANN401
-    """Return some of the examples from `check_examples`."""
+    """Return some of the examples that `check_examples` returned."""
     if isinstance(rows, slice) or not isinstance(examples, list):
         return examples[rows]
     return [examples[row] for row in rows.tolist()]
@@ -63,40 +64,40 @@ def kernel_state(kernel: Kernel) -> State:
 
 
 def kernel_from_state(state: State) -> Kernel:
-    """Return the kernel of a state.
+    """Restore a kernel from its state.
 
     Raises
     ------
     InputError
-        For a state that is not that of a kernel.
+        If the state is not that of a kernel.
     """
     rest = State(state.kind, dict(state.values), dict(state.arrays), dict(state.parts))
     kernel = _decode(rest.values.pop("kernel"), rest)
     if rest.kind != "Kernel" or not isinstance(kernel, Kernel):
-        raise InputError(f"a kernel is {quote(repr(kernel))}; expected a kernel")
+        raise InputError(f"the saved object is {quote(repr(kernel))}; expected a kernel")
     refuse_rest(rest, "Kernel")
     return kernel
 
 
 class KernelField:
-    """A kernel, the name of one, or None, as a field of a model."""
+    """A field of a model that holds a kernel, the name of a kernel, or None."""
 
     def put(self, state: State, name: str, value: Kernel | str | None) -> None:
-        """Add the kernel."""
+        """Add the kernel to a state."""
         if isinstance(value, Kernel):
             state.parts[name] = kernel_state(value)
         else:
             state.values[name] = value
 
     def take(self, state: State, name: str) -> Any:  # noqa: ANN401
-        """Remove and return the kernel."""
+        """Remove the kernel from a state and return it."""
         if name in state.parts:
             return kernel_from_state(state.parts.pop(name))
         return state.values.pop(name)
 
 
 def _encode(value: Any, name: str, arrays: dict[str, npt.NDArray[Any]]) -> Any:  # noqa: ANN401
-    """Return a parameter as JSON can hold it; arrays are stored separately, by number."""
+    """Return a parameter as a JSON value; arrays are stored separately and referred to by name."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, PLAIN_TYPES):
@@ -133,9 +134,9 @@ def _decode(value: Any, state: State) -> Any:  # noqa: ANN401
 
 
 def examples_state(examples: Any) -> State:  # noqa: ANN401
-    """Return the state of examples from `check_examples`.
+    """Return the state of examples that `check_examples` returned.
 
-    An nltk.Tree is saved as the `ConstTree` that kernels make of it.
+    An nltk.Tree is saved as a `ConstTree`.
     """
     if issparse(examples):
         arrays = {"indptr": examples.indptr, "indices": examples.indices, "data": examples.data}
@@ -167,7 +168,7 @@ def _plain_item(item: Any) -> Any:  # noqa: ANN401
 
 
 def _mixed_state(items: list[Any]) -> State:
-    """Return the state of examples of several types, type by type."""
+    """Return the state of examples of several types, grouped by type."""
     kinds = list(dict.fromkeys(map(type, items)))
     numbers = np.array([kinds.index(type(item)) for item in items], dtype=np.int64)
     parts = {
@@ -195,7 +196,7 @@ def _compound_state(items: list[Any], kind: type) -> State:
 
 
 def _sequence_state(items: list[Any], kind: type) -> State:
-    """Return the state of tuples or lists, by position if all have one length."""
+    """Return the state of tuples or lists; grouped by position if all have the same length."""
     name = next(name for name, each in SEQUENCES.items() if each is kind)
     if len({len(item) for item in items}) == 1:
         columns = zip(*items, strict=True)
@@ -221,22 +222,22 @@ def _const_trees(state: State) -> list[ConstTree]:
     names, arrays = state.values["labels"], state.arrays
     counts, sizes = arrays["n_nodes"], arrays["sizes"]
     n_nodes = int(counts.sum(dtype=np.int64))
-    expect(n_nodes == len(sizes) == len(arrays["labels"]), "all nodes of all trees")
+    expect(n_nodes == len(sizes) == len(arrays["labels"]), "a label and a size for each node")
     expect(all(isinstance(name, str) for name in names), "labels that are strings")
-    expect(is_within(arrays["labels"], len(names)), "numbers of labels")
-    expect(is_within(sizes, len(sizes) + 1, low=1), "sizes of subtrees")
+    expect(is_within(arrays["labels"], len(names)), "valid label indices")
+    expect(is_within(sizes, len(sizes) + 1, low=1), "valid subtree sizes")
     ends = np.cumsum(counts)
     labels = [names[number] for number in arrays["labels"].tolist()]
     trees = []
     for count, end in zip(counts.tolist(), ends.tolist(), strict=True):
         own = sizes[end - count : end]
-        expect(_is_postorder(own.tolist()), "sizes of trees in postorder")
+        expect(_is_postorder(own.tolist()), "subtree sizes in post-order")
         trees.append(ConstTree.from_arrays(labels[end - count : end], own))
     return trees
 
 
 def _is_postorder(sizes: list[int]) -> bool:
-    """Return whether sizes are those of the subtrees of one tree in post-order."""
+    """Return whether `sizes` are the subtree sizes of one tree in post-order."""
     whole: list[int] = []
     for size in sizes:
         below = 1
@@ -249,7 +250,7 @@ def _is_postorder(sizes: list[int]) -> bool:
 
 
 def _dep_state(trees: Sequence[DepTree]) -> State:
-    """Return what kernels use: words, their columns and heads."""
+    """Return the state of dependency trees: the heads, and the columns that kernels use."""
     columns = {name: [getattr(tree, name) for tree in trees] for name in DEP_COLUMNS}
     heads = np.concatenate([np.zeros(0, dtype=np.int32), *(tree.heads for tree in trees)])
     return State("DepTree", {"columns": columns}, {"heads": heads})
@@ -267,15 +268,16 @@ def _dep_trees(state: State) -> list[DepTree]:
 
 
 def examples_from_state(state: State) -> Any:  # noqa: ANN401
-    """Return the examples of a state.
+    """Restore examples from their state.
 
     Raises
     ------
     InputError
-        For a state that is not that of examples.
+        If the state is not that of examples.
     """
     if state.kind not in READERS:
-        raise InputError(f"examples of the kind {quote(state.kind)}; expected one of {', '.join(READERS)}")
+        found = f"of the kind {quote(state.kind)}"
+        raise InputError(f"the examples are {found}; expected one of {', '.join(READERS)}")
     fields, read = READERS[state.kind]
     rest = State(state.kind, {}, dict(state.arrays))
     arrays = {name: field.take(rest, name) for name, field in fields.items()}
@@ -284,18 +286,20 @@ def examples_from_state(state: State) -> Any:  # noqa: ANN401
 
 
 EXAMPLES = Coded(examples_state, examples_from_state)
-"""Examples of any kind, as a field of a model."""
+"""A field of a model that holds examples of any type."""
 
 
 def _read_sparse(state: State) -> csr_matrix:
     arrays = state.arrays
     indptr, indices, data = arrays["indptr"], arrays["indices"], arrays["data"]
     n_rows, n_columns = state.values["shape"]
-    expect(len(indices) == len(data), "a number for each place")
-    expect(len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(indices), "rows of all places")
-    expect((np.diff(indptr) >= 0).all(), "rows one after the other")
+    expect(len(indices) == len(data), "a value for each index")
+    expect(
+        len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(indices), "row bounds that cover all indices"
+    )
+    expect((np.diff(indptr) >= 0).all(), "row bounds in ascending order")
     is_inside = len(indptr) == n_rows + 1 and is_within(indices, n_columns)
-    expect(is_inside, "places of a matrix of that shape")
+    expect(is_inside, "indices within the shape of the matrix")
     return csr_matrix((data, indices, indptr), shape=(n_rows, n_columns))
 
 
@@ -305,9 +309,9 @@ def _read_arrays(state: State) -> list[Any]:
 
 
 def _find_ends(state: State, n_items: int) -> Integers:
-    """Return the end of each list of items."""
+    """Return the end of each list in the concatenated items."""
     ends: Integers = np.cumsum(state.arrays["sizes"], dtype=np.int64)
-    expect((ends[-1] if len(ends) else 0) == n_items, "sizes of all lists")
+    expect((ends[-1] if len(ends) else 0) == n_items, "list sizes that cover all items")
     return ends
 
 
@@ -375,4 +379,4 @@ READERS: dict[str, tuple[dict[str, Array], Callable[[State], Any]]] = {
         _read_sparse,
     ),
 }
-"""For each kind of examples, its arrays and the function that restores them."""
+"""For each kind of examples, the arrays of its state and the function that restores the examples."""

@@ -1,4 +1,4 @@
-"""Reading examples for kernels from files, and kernels of such examples."""
+"""Reading examples for kernels from files, and building kernels for these examples."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ Vector = npt.NDArray[np.float32]
 FORMATS = f"brackets, CoNLL-U, or lines of SVM-light-TK (a label, {BEFORE_TREE} and a tree)"
 BRACKETS, CONLLU, SVMLIGHT = "brackets", "CoNLL-U", "SVM-light-TK"
 MOST_BLANKS = 1 << 20
-"""Bytes of white space at the beginning of a file that are skipped, at most."""
+"""Maximum number of bytes of white space that are skipped at the beginning of a file."""
 CONLLU_WORD = re.compile(rb"[0-9]+([-.][0-9]+)?\t")
 
 
@@ -48,34 +48,36 @@ class Examples(NamedTuple):
 
     @property
     def trees(self) -> list[ConstTree]:
-        """All trees; empty ones are left out."""
+        """All trees, without empty ones."""
         return [tree for item in self.items for tree in item.trees if tree is not None]
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes of all trees."""
+        """Total number of nodes in all trees."""
         return sum(tree.n_nodes for tree in self.trees)
 
 
 def read_examples(
     source: Source, *, centre: str = "relation", functions: bool = False, traces: bool = False
 ) -> Examples:
-    """Read Penn brackets, CoNLL-U, or labelled examples of SVM-light-TK; the format is detected.
+    """Read Penn brackets, CoNLL-U, or labelled examples in SVM-light-TK format; the format is detected.
 
     Parameters
     ----------
     source : path, "-" for standard input, or an open file
     centre : {"relation", "tag", "word"}
-        How dependency trees are converted; see `to_constituents`.
+        Labels of the nodes of dependency trees; see `to_constituents`.
     functions, traces : bool
-        Keep function tags and traces of brackets; see `iter_brackets`. Trees of SVM-light-TK are not changed.
+        Keep function tags and traces in brackets; see `iter_brackets`. Trees in SVM-light-TK files are not
+        changed.
 
     Raises
     ------
     InputError
-        If there is no tree.
+        If the file has no trees.
     FormatError
-        With file, line, what was found and what was expected.
+        If the format is invalid. The error message contains the file, the line, and the text that was found
+        and expected.
     """
     with _told(source) as (kind, stream):
         if kind == SVMLIGHT:
@@ -88,7 +90,7 @@ def read_examples(
             )
             found = Examples([TreeExample("", (tree,)) for tree in trees], kind)
     if not found.trees:
-        raise InputError(f"{source_name(source)} has no trees; expected at least one, as {FORMATS}")
+        raise InputError(f"{source_name(source)} has no trees; expected at least one tree, as {FORMATS}")
     return found
 
 
@@ -132,20 +134,20 @@ class _Content(BytesIO):
 
 
 def read_vectors(source: Source, words: set[str]) -> dict[str, Vector]:
-    """Read word vectors: a word and its numbers per line, separated by blanks.
+    """Read word vectors: each line has a word and its numbers, separated by white space.
 
-    A first line with two numbers alone, as word2vec writes it, is skipped.
+    A first line with only two numbers, as written by word2vec, is skipped.
 
     Parameters
     ----------
     source : path, "-" for standard input, or an open file
     words : set of str
-        Words to read; others are skipped.
+        Words whose vectors are read; others are skipped.
 
     Raises
     ------
     FormatError
-        For invalid numbers, and for vectors of different lengths.
+        If numbers are invalid or vectors have different lengths.
     """
     name = source_name(source)
     found: dict[str, Vector] = {}
@@ -168,7 +170,7 @@ def read_vectors(source: Source, words: set[str]) -> dict[str, Vector]:
 
 
 def count_things(n_things: int, name: str) -> str:
-    """Return a count with its noun.
+    """Format a count with its noun, in the singular or plural.
 
     Examples
     --------
@@ -182,42 +184,44 @@ def _parse_vector(fields: Sequence[str], name: str, number: int) -> Vector:
     try:
         vector = np.array(fields[1:], dtype=np.float32)
     except ValueError:
-        raise FormatError(name, number, f"the vector of {quote(fields[0])}", "numbers alone") from None
+        raise FormatError(name, number, f"an invalid vector for {quote(fields[0])}", "only numbers") from None
     if not np.isfinite(vector).all() or not vector.any():
-        raise FormatError(name, number, f"the vector of {quote(fields[0])}", "finite numbers, not all 0")
+        raise FormatError(
+            name, number, f"an invalid vector for {quote(fields[0])}", "finite numbers, not all 0"
+        )
     return vector
 
 
 def prepare(
     kernel: Kernel, groups: Sequence[Examples], *, vector_weight: float = 0, normalize: bool = False
 ) -> tuple[Kernel, list[list[object]]]:
-    """Return a kernel of examples with several trees and vectors, from a kernel of trees.
+    """Extend a tree kernel to examples with several trees and vectors.
 
     Trees at the same position are compared with each other, and the values are added up.
 
     Parameters
     ----------
     kernel : Kernel
-        Kernel of trees.
+        Kernel of single trees.
     groups : sequence of Examples
         Examples to compare with each other.
     vector_weight : float
-        Weight of the linear kernel of vectors at each position; with 0, vectors are left out.
+        Weight of the linear kernel of vectors at each position; if it is 0, vectors are ignored.
     normalize : bool
-        Normalise the kernel of vectors.
+        Normalise the linear kernel of vectors.
 
     Returns
     -------
     kernel : Kernel
-        Kernel of examples; the given kernel if each has one tree and no vectors.
+        Kernel of the examples; the given kernel if each example has one tree and no vectors.
     groups : list of list
-        The examples as that kernel takes them.
+        The examples in the input format of that kernel.
     """
     items = [item for group in groups for item in group.items]
     n_trees = max(len(item.trees) for item in items)
     n_vectors = max(len(item.vectors) for item in items) if vector_weight else 0
     if vector_weight and not n_vectors:
-        raise InputError("the examples have no vectors for the vector weight; expected them after the trees")
+        raise InputError("the examples have no vectors to weight; expected vectors after the trees")
     if n_trees == 1 and not n_vectors and all(item.trees and item.trees[0] for item in items):
         return kernel, [[item.trees[0] for item in group.items] for group in groups]
     terms: list[Term] = [Part(kernel, place) for place in range(n_trees)]
@@ -232,5 +236,5 @@ def prepare(
 
 
 def _fill(parts: Sequence[object], size: int) -> tuple[object, ...]:
-    """Return `size` parts, None for missing ones."""
+    """Return `size` parts, with None for missing ones."""
     return (*parts[:size], *[None] * (size - len(parts)))

@@ -1,9 +1,9 @@
-"""The fragments of a kernel machine: finding the heaviest, and counting them in trees.
+"""Fragments in SVMs with tree kernels: finding the heaviest ones, and counting them in trees.
 
 A fragment is a tree whose leaves are words, or nodes that are not expanded. In the feature space of the
 kernel, the value of a fragment is its count in the tree times the square root of its weight. The weight of a
 subtree or subset tree is the decay to the power of its number of inner nodes; see `partial_fragments` for
-partial trees. A machine is a vector in that space: the weighted sum of its support vectors.
+partial trees. An SVM is a vector in that space: the weighted sum of its support vectors.
 """
 
 import warnings
@@ -41,7 +41,7 @@ MOST_NODES = 2**31 - 1
 
 
 class WeighedFragment(NamedTuple):
-    """A tree fragment and what it contributes to a kernel value or a decision.
+    """A tree fragment and its contribution to a kernel value or a decision value.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class WeighedFragment(NamedTuple):
     weight : float
         Its contribution.
     part : int, str, or tuple of these, or None
-        The part of the example that has the fragment: the key of its `Part`, or all keys of nested ones. None
-        if the example is a tree.
+        The part of the example that contains the fragment: the key of its `Part`, or a tuple of the keys of
+        nested parts. None if the example is a tree.
 
     See Also
     --------
     SubsetTreeKernel : Its `explain` lists the shared fragments of two trees.
-    TreeKernelClassifier : Its `explain` lists the fragments that decided.
+    TreeKernelClassifier : Its `explain` lists the fragments that contribute to a decision.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class WeighedFragment(NamedTuple):
 
 
 class SearchLimits(NamedTuple):
-    """Maximum numbers of fragments to return, of nodes in one (None: any), and of fragments to visit."""
+    """Maximum numbers of fragments to return, of nodes per fragment (None: any), and of visits."""
 
     n_fragments: int = 10
     max_size: int | None = None
@@ -100,8 +100,8 @@ def explain_tree(
     Parameters
     ----------
     machine : TreeKernelClassifier or TreeKernelRegressor
-        A fitted machine.
-    example : tree of any kind, or what holds trees
+        A fitted estimator.
+    example : tree of any kind, or example that contains trees
     coef : ndarray of float, (n_support,)
         Coefficients of the support vectors.
     limits : SearchLimits
@@ -114,7 +114,7 @@ def explain_tree(
 
 
 class _Pair(NamedTuple):
-    """A machine whose decision value is the kernel value with one example."""
+    """A stand-in for an SVM whose decision value is the kernel value with one example."""
 
     kernel_: Kernel
     support_examples_: list[Any]
@@ -156,14 +156,14 @@ def _explain_term(
 
 
 class Support:
-    """The support vectors of a machine, with all their fragments.
+    """The support vectors of an SVM, with all their fragments.
 
     Parameters
     ----------
     kernel : SubsetTreeKernel, SubtreeKernel or PartialTreeKernel
     trees : sequence of trees of any kind
     others : Forest, optional
-        Trees that follow them, as the kernel sees them.
+        Further trees to append, as prepared by the kernel.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class Support:
         self._dag = Dag(forest, n_together=max(1, forest.n_trees))
 
     def weigh(self, coef: FloatArray) -> FloatArray:
-        """Return the sum over trees of the counts of each subtree, times the coefficients of the trees."""
+        """Return, for each subtree, the sum over trees of its count times the coefficient of the tree."""
         bags = self._dag.bags
         amounts = np.repeat(coef, np.diff(bags.indptr)) * bags.counts
         return np.bincount(bags.ids, amounts, minlength=len(self._dag.symbols)).astype(np.float64)
@@ -187,7 +187,7 @@ class Support:
     def find_heaviest(
         self, measures: Measures, power: float, limits: SearchLimits
     ) -> list[tuple[ConstTree, float]]:
-        """Return the fragments of the largest absolute values, the largest first, and these values.
+        """Return the fragments with the largest absolute values in descending order, with these values.
 
         A value is the weight of the fragment to the power of `power`, times the sums of `measures` over its
         occurrences.
@@ -204,7 +204,7 @@ class Support:
     def _heaviest_whole(
         self, measures: Measures, decay: float, limits: SearchLimits
     ) -> Iterator[tuple[ConstTree, float]]:
-        """Yield the heaviest fragments that are whole subtrees, or words that count by themselves."""
+        """Yield the heaviest fragments that are whole subtrees, or single words if they are counted."""
         sizes = count_sizes(self._dag)
         is_leaf = np.diff(self._dag.subtrees.indptr) == 1
         is_wanted = is_leaf if self._kernel.fragments == "subset trees" else np.ones_like(is_leaf)
@@ -283,22 +283,22 @@ class FragmentCounter:
         self._trie = _make_trie(self._dag, roots[~is_whole], np.flatnonzero(~is_whole).astype(np.int32))
 
     def transform(self, trees: Any) -> csr_matrix:  # noqa: ANN401
-        """Return the counts of each fragment in trees, in the space of the kernel, (n_trees, n_fragments)."""
+        """Return the scaled counts of fragments in trees: kernel features, (n_trees, n_fragments)."""
         index = _make_index(self._kernel, trees)
         counts = _held(index.dag) @ self._find(index.dag)
         return csr_matrix(diags(_inverse_norms(self._kernel, index)) @ counts @ diags(self._scales))
 
     def multiply(self, trees: Any, factors: FloatArray) -> FloatArray:  # noqa: ANN401
-        """Return the product of the rows of `transform` and a matrix, (n_trees, n_columns), faster.
+        """Return the product of the result of `transform` and a matrix, (n_trees, n_columns).
 
-        Subtrees that many trees have are multiplied once.
+        It is faster than `transform`, because subtrees shared by several trees are multiplied only once.
         """
         index = _make_index(self._kernel, trees)
         products = _held(index.dag) @ (self._find(index.dag) @ (self._scales[:, None] * factors))
         return np.asarray(_inverse_norms(self._kernel, index)[:, None] * products, dtype=np.float64)
 
     def _find(self, dag: Dag) -> csr_matrix:
-        """Return the counts of fragments at the root of each subtree, (n_subtrees, n_fragments)."""
+        """Return the counts of fragments rooted at each subtree, (n_subtrees, n_fragments)."""
         if self._kernel.fragments == "partial trees":
             return self._matcher.find(dag)
         shape = (len(dag.symbols), self._n_fragments)
@@ -311,13 +311,13 @@ class FragmentCounter:
         return at_root
 
     def _find_whole(self, dag: Dag) -> Ints:
-        """Return the fragment that equals each whole subtree, or -1."""
+        """Return the index of the fragment equal to each whole subtree, or -1."""
         if (self._whole < 0).all():
             return np.full(len(dag.symbols), -1, dtype=np.int32)
         return _look_up(self._whole, find_subtrees(self._dag, dag))
 
     def _find_productions(self, dag: Dag) -> Ints:
-        """Return the production of each subtree in the numbering of the fragments, or -1."""
+        """Return the index of each subtree's production among those of the fragments, or -1."""
         ours, others = self._dag.productions.sequences, dag.productions.sequences
         found = np.empty(dag.productions.n_kinds, dtype=np.int32)
         scratch = np.empty(int(np.diff(others.indptr).max(initial=0)), dtype=np.int32)
@@ -326,7 +326,7 @@ class FragmentCounter:
 
 
 def count_sizes(dag: Dag) -> Integers:
-    """Return the exponent of the decay of each whole subtree: its nodes that are not leaves, or 1."""
+    """Return the exponent of the decay of each whole subtree: its number of inner nodes, at least 1."""
     sizes = np.empty(len(dag.symbols), dtype=np.int64)
     count_inner(dag.subtrees, sizes)
     return np.maximum(sizes, 1)
@@ -337,7 +337,7 @@ def _make_index(kernel: TreeKernel, trees: Any) -> TreeIndex:  # noqa: ANN401
 
 
 def _inverse_norms(kernel: TreeKernel, index: TreeIndex) -> FloatArray:
-    """Return 1 divided by the norms of trees, 0 for 0; 1 if the kernel does not normalise."""
+    """Return 1 / norm for each tree (0 for a norm of 0), or 1 if the kernel does not normalise."""
     n_trees = len(index.dag)
     if not kernel.normalize:
         return np.ones(n_trees)
@@ -352,12 +352,12 @@ def _inverse_norms(kernel: TreeKernel, index: TreeIndex) -> FloatArray:
 
 
 def _held(dag: Dag) -> csr_matrix:
-    """Return the counts of subtrees in trees, (n_trees, n_subtrees)."""
+    """Return the counts of subtrees in each tree, (n_trees, n_subtrees)."""
     return csr_matrix((dag.bags.counts, dag.bags.ids, dag.bags.indptr), shape=(len(dag), len(dag.symbols)))
 
 
 def _make_trie(dag: Dag, roots: npt.NDArray[np.int32], numbers: Ints) -> FragmentTrie:
-    """Return the trie of fragments that are whole subtrees of a dag."""
+    """Return a trie of the fragments with the given roots in a DAG."""
     stack = np.empty(int(np.diff(dag.forest.indptr).max(initial=1)), dtype=np.int32)
     n_nodes = 1 + int(count_sizes(dag)[roots].sum())
     for _ in range(2):  # again with less space, once it is known how much of the paths is shared
@@ -368,12 +368,12 @@ def _make_trie(dag: Dag, roots: npt.NDArray[np.int32], numbers: Ints) -> Fragmen
 
 
 def _look_up(table: Ints, numbers: Ints) -> Ints:
-    """Return the entries of a table, -1 for negative numbers."""
+    """Return the entries of a table at the given indices, and -1 for negative indices."""
     return np.append(table, np.int32(-1))[np.maximum(numbers, -1)]
 
 
 def _read_subtree(dag: Dag, subtree: int) -> ConstTree:
-    """Return a subtree as a tree."""
+    """Return a subtree of a DAG as a tree."""
     indptr, values = dag.subtrees.indptr, dag.subtrees.values
     labels, n_children, waiting = [], [], [subtree]
     while waiting:  # parents first and from right to left, which is post-order in reverse
@@ -386,7 +386,7 @@ def _read_subtree(dag: Dag, subtree: int) -> ConstTree:
 
 
 def _read_record(dag: Dag, records: Records, record: int) -> ConstTree:
-    """Return a found fragment as a tree."""
+    """Return a fragment found by the search as a tree."""
     expanded = {}
     while record >= 0:
         expanded[int(records.positions[record])] = int(records.kinds[record])

@@ -35,18 +35,18 @@ from treewright.scale import Client, iter_jobs
 Matrix = npt.NDArray[np.floating[Any]]
 Place = tuple[slice, slice]
 Evaluate = Callable[[Place], tuple[float, Matrix, Matrix | None]]
-"""Returns the seconds that a strip took, its values, and those right of the diagonal square as rows."""
+"""Evaluates a strip; returns the seconds, the values, and the transposed values beyond the diagonal block."""
 
 MEMORY = 4 << 30
 ROWS_AT_A_TIME = 512
 N_SENT = 64
-"""Minimum number of strips for a cluster, where values do not depend on strips."""
+"""Minimum number of strips on a cluster, if values do not depend on the strips."""
 COPIES = 6
-"""Copies of a strip in memory while threads combine their parts and while it is written."""
+"""Number of copies of a strip in memory while threads combine their parts and while it is written."""
 PAGE = 4096
-"""Bytes of a memory page."""
+"""Number of bytes per memory page."""
 MATRIX, ROWS = "matrix", "rows"
-"""Steps of a checkpoint: the file, and the number of rows that are done."""
+"""Names of checkpoint entries: the file, and the number of finished rows."""
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -56,7 +56,7 @@ class Plan(NamedTuple):
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     n_rows: int
-    """Rows of a strip."""
+    """Number of rows per strip."""
 
 
 def gram(
@@ -81,44 +81,43 @@ def gram(
     kernel : Kernel
         The kernel to evaluate.
     examples : iterable
-        Trees, or whatever else the kernel compares. A generator is read once.
+        Trees or other examples that the kernel compares. A generator is read once.
     others : iterable, optional
-        Examples to compare with. By default the examples are compared with each other, and each pair is
-        evaluated once.
+        Examples to compare with (default: the examples are compared with each other, each pair once).
     out : path, optional
-        File for the matrix, in NumPy's ``.npy`` format. It appears when it is complete.
+        File for the matrix, in NumPy's ``.npy`` format. It is created when the matrix is complete.
     memory_limit : int
-        Memory limit for the values that are held at one time. It is in bytes. The matrix is computed in
-        strips that fit it, of at least one row. Packed examples come on top. Without `out`, the whole matrix
-        must fit.
+        Memory limit for the kernel values that are held in memory. The unit is bytes. The matrix is computed
+        in strips of at least one row that fit into this limit. The packed examples are not counted. Without
+        `out`, the whole matrix must fit.
     device : str, optional
-        PyTorch device that computes the matrix, such as cuda for a GPU. By default compiled code on the CPU
-        computes it, without PyTorch. For subtree, subset tree and partial tree kernels.
+        PyTorch device that computes the matrix, such as cuda for a GPU. By default, compiled code on the CPU
+        computes it, without PyTorch. Only for subtree, subset tree and partial tree kernels.
     device_memory : int, optional
-        Memory limit on the device (by default 80% of the free memory of a GPU). It is in bytes.
+        Memory limit on the device (default: 80% of the free memory of a GPU). The unit is bytes.
     dtype : {np.float64, np.float32}
         Type of the values in the matrix.
     logs : bool
-        Return logarithms, which are finite where values are too large for a number, and minus infinity for
-        trees that share nothing. For tree kernels without normalisation.
+        Return logarithms, which are finite even if values overflow, and minus infinity for trees without
+        common fragments. Only for tree kernels without normalisation.
     times : list, optional
-        Receives the seconds that the evaluation of each strip took, without preparing the examples and
-        writing the values.
+        List to which the evaluation time of each strip in seconds is appended. The times do not include
+        preparing the examples and writing the values.
     checkpoint : path, optional
-        With `out`, a folder for the unfinished file. If it exists, the computation resumes from it and ends
-        with the same file. The caller removes it.
+        Folder for the unfinished file; only with `out`. If it exists, the computation resumes from it, with
+        the same result as without an interruption. The caller must delete the folder.
     client : distributed.Client, optional
-        Cluster that evaluates the strips; the values are the same.
+        Client of a Dask cluster that evaluates the strips; it does not change the values.
 
     Returns
     -------
     ndarray, (len(examples), len(others))
-        With `out`, the file, mapped into memory for reading.
+        The matrix; with `out`, a read-only memory map of the file.
 
     Raises
     ------
     InputError
-        If the matrix does not fit the memory limit and there is no `out`.
+        If the matrix exceeds the memory limit and `out` is not given.
 
     See Also
     --------
@@ -136,7 +135,7 @@ def gram(
     if isinstance(kernel, DerivedKernel):
         raise InputError(
             f"{type(kernel).__name__} has a value for each candidate of a list; expected a kernel of single "
-            "examples, or call it: kernel(lists, lists)"
+            "examples; call kernel(lists, lists) instead"
         )
     if logs:
         _check_logs(kernel)
@@ -199,15 +198,17 @@ def _check_path(out: object) -> Path:
     if path.is_dir():
         raise InputError(f"{path} is a folder; expected the name of a file")
     if is_special(path):
-        raise InputError(f"{path} is not a regular file; expected one, since values are not written in order")
+        expected = "a regular file, since values are not written in order"
+        raise InputError(f"{path} is not a regular file; expected {expected}")
     return path
 
 
 def _check_logs(kernel: Kernel) -> None:
     if not hasattr(kernel, "logs"):
-        raise InputError(f"{type(kernel).__name__} has no logarithms; expected a kernel of single trees")
+        name = type(kernel).__name__
+        raise InputError(f"{name} cannot compute logarithms; expected a kernel of single trees")
     if kernel.get_params()["normalize"]:
-        raise InputError("logs and normalize are both True; expected one of them")
+        raise InputError("logs and normalize are both True; expected at most one of them")
 
 
 def _check_device(device: object, kernel: Kernel, *, logs: bool, client: Client | None) -> None:
@@ -237,7 +238,7 @@ def _make_plan(
     memory_limit: int,
     is_file: bool,
 ) -> Plan:
-    """Choose the number of rows of a strip; refuse a matrix that does not fit."""
+    """Choose the number of rows per strip; reject a matrix that exceeds the memory limit."""
     n_rows = count_examples(examples)
     n_columns = n_rows if others is None else count_examples(others)
     if not n_rows or not n_columns:
@@ -248,14 +249,14 @@ def _make_plan(
         size, limit = show_bytes(taken + row), show_bytes(memory_limit)
         raise InputError(
             f"a matrix of {n_rows} by {n_columns} values takes {size} of memory, more than {limit}; "
-            f"expected out (a file), or a higher {named('memory_limit')}",
+            f"expected out (a file) or a higher {named('memory_limit')}",
             help=f"{TROUBLESHOOTING}#memory",
         )
     return Plan((n_rows, n_columns), dtype, min(ROWS_AT_A_TIME, max(1, (memory_limit - taken) // row)))
 
 
 def _widen(plan: Plan, memory_limit: int, *, is_file: bool, most: int) -> Plan:
-    """Return a plan whose strips have as many rows as a tile of a device, where the memory limit allows."""
+    """Return a plan with as many rows per strip as a device tile has, if the memory limit allows it."""
     n_rows, n_columns = plan.shape
     taken = 2 * PAGE * n_rows if is_file else n_rows * n_columns * plan.dtype.itemsize
     fitting = max(1, (memory_limit - taken) // (COPIES * 8 * n_columns))
@@ -279,7 +280,7 @@ def _make_values(
     examples: Any,  # noqa: ANN401
     others: Any,  # noqa: ANN401
 ) -> Evaluate:
-    """Return a function that evaluates a strip of rows; without others, from the diagonal on."""
+    """Return a function that evaluates a strip of rows; without `others`, from the diagonal on."""
     packed: PackedExamples = kernel.pack(examples if others is None else others)
 
     def evaluate(place: Place) -> tuple[float, Matrix, Matrix | None]:
@@ -298,7 +299,7 @@ def _make_logs(
     examples: Any,  # noqa: ANN401
     others: Any,  # noqa: ANN401
 ) -> Evaluate:
-    """Return a function that evaluates a strip of logarithms; without others, from the diagonal on."""
+    """Return a function that evaluates a strip of logarithms; without `others`, from the diagonal on."""
     columns = kernel.pack(others) if others is not None else None
 
     def evaluate(place: Place) -> tuple[float, Matrix, Matrix | None]:
@@ -314,9 +315,9 @@ def _make_logs(
 def _evaluate_strips(
     evaluate: Evaluate, places: Sequence[Place], plan: Plan, times: list[float], client: Client | None
 ) -> Iterator[tuple[Place, Matrix, Matrix | None]]:
-    """Yield the values of strips, and record the seconds of each.
+    """Yield the values of strips, and record the evaluation time of each.
 
-    The progress bar counts pairs; a log line reports each further percent of rows.
+    The progress bar counts pairs; a log line is written after each percent of the rows.
     """
     n_rows, reported = plan.shape[0], 0
     n_pairs = [(rows.stop - rows.start) * (columns.stop - columns.start) for rows, columns in places]
@@ -337,12 +338,12 @@ def _evaluate_strips(
 
 
 def _check_range(values: Matrix, kept: Matrix) -> None:
-    """Refuse values that overflow in single precision."""
+    """Reject values that overflow in single precision."""
     lost = np.isfinite(values) & ~np.isfinite(kept)
     if lost.any():
         value = values[lost][0]
-        remedy = f"{setting('normalize', True)}, or 64 bits"
-        raise InputError(f"a value is {value:g}, too large for 32 bits; expected {remedy}")
+        remedy = f"{setting('normalize', True)} or 64 bits"
+        raise InputError(f"a value is {value:g}; expected a number that fits in 32 bits; use {remedy}")
 
 
 def _store(
@@ -367,7 +368,7 @@ def _identify(
     n_rows: int | None,
     device: str | None,
 ) -> str:
-    """Return an identifier of everything the matrix depends on; with `n_rows`, also on strips."""
+    """Return an identifier of everything the matrix depends on; `n_rows` is None if it has no effect."""
     values = {"shape": list(plan.shape), "dtype": plan.dtype.str, "n_rows": n_rows, "logs": logs}
     values["device"] = device
     parts = {"kernel": kernel_state(kernel), "examples": examples_state(examples)}
@@ -378,14 +379,14 @@ def _identify(
 
 
 def _without_jobs(value: Any) -> Any:  # noqa: ANN401
-    """Return nested kernel parameters without `n_jobs`, on which no value depends."""
+    """Return nested kernel parameters without `n_jobs`, which does not affect the values."""
     if isinstance(value, dict):
         return {name: _without_jobs(each) for name, each in value.items() if name != "n_jobs"}
     return [_without_jobs(each) for each in value] if isinstance(value, list) else value
 
 
 def _count_rows(kept: Checkpoint | None, times: list[float]) -> int:
-    """Return how many rows an interrupted run has finished, and take over its times."""
+    """Return the number of rows that an interrupted run finished, and add its times to `times`."""
     state = kept.load(ROWS) if kept else None
     if kept is None or state is None or not kept.path(MATRIX).exists():
         return 0
@@ -395,7 +396,7 @@ def _count_rows(kept: Checkpoint | None, times: list[float]) -> int:
 
 @contextmanager
 def _map_file(path: Path, plan: Plan, kept: Checkpoint | None) -> Iterator[Callable[[], np.memmap[Any, Any]]]:
-    """Create a file that gets its name at the end; yield a function that maps it into memory."""
+    """Create a file that is renamed to `path` at the end; yield a function that maps it into memory."""
     with kept.growing(MATRIX, ROWS, path) if kept else replacing(path) as stream:
         header = {"descr": np.lib.format.dtype_to_descr(plan.dtype), "fortran_order": False}
         np.lib.format.write_array_header_1_0(stream, {**header, "shape": plan.shape})
@@ -412,7 +413,7 @@ def _map_file(path: Path, plan: Plan, kept: Checkpoint | None) -> Iterator[Calla
 
 
 def show_bytes(n_bytes: int) -> str:
-    """Show a size in the unit that suits it.
+    """Format a size in a suitable unit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Forests indexed for one kind of fragment, for comparison of trees with all of them or in pairs."""
+"""Indices of forests for one kind of fragment, to compare trees with a whole forest or in pairs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -35,18 +35,18 @@ from treewright.scale import one_blas_thread
 FIRST_VALUES = 1 << 12
 """Initial size of the array for the values of a pair of trees."""
 SHORT_LIST = 1 << 16
-"""Minimum number of values that are listed one by one."""
+"""Minimum length of the list of touched values, unless there are fewer values."""
 
 
 class TreeIndex(ABC):
-    """A forest whose trees are compared with each other and with others, without normalisation."""
+    """An index of a forest for comparing its trees with each other and with others, unnormalised."""
 
     def __init__(self, forest: Forest, *, n_together: int = CHUNK) -> None:
         self.dag = Dag(forest, n_together=n_together)
         self._own_side: Any = None
 
     def translate(self, others: "TreeIndex") -> Any:  # noqa: ANN401
-        """Return the translation of the numbers of other trees that `compare` needs."""
+        """Translate the indices of other trees into those of this forest, as `compare` needs them."""
         if others is not self:
             return self._make_side(others)
         if self._own_side is None:
@@ -58,7 +58,10 @@ class TreeIndex(ABC):
 
     @abstractmethod
     def compare(self, others: "TreeIndex", known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
-        """Return the values of other trees, by number, with all trees; with `is_half`, from their own on."""
+        """Return the values of other trees, given by their indices, with all trees of this forest.
+
+        If `is_half` is True, the values of a tree start at its own column.
+        """
 
     @abstractmethod
     def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
@@ -66,15 +69,15 @@ class TreeIndex(ABC):
 
 
 class Side(NamedTuple):
-    """Trees that are compared with those of an index.
+    """Trees to compare with those of an index.
 
     Attributes
     ----------
     numbers : Translation
-        Translation of their numbers to those of the index.
+        Translation of their items into those of the index.
     rows : SubsetRows or PartialRows
     sums : tuple of ndarray of int
-        Space that the entries of their bags before each one take.
+        Space needed by all entries of the bags before each entry.
     """
 
     numbers: Translation
@@ -82,13 +85,13 @@ class Side(NamedTuple):
     sums: tuple[Integers, ...]
 
     def most(self, bags: Bags, numbers: Integers) -> list[int]:
-        """Return the largest space that one of some trees takes."""
+        """Return the maximum space that one of the given trees needs."""
         begin, end = bags.indptr[numbers], bags.indptr[numbers + 1]
         return [int((sums[end] - sums[begin]).max(initial=0)) for sums in self.sums]
 
 
 class SubtreeIndex(TreeIndex):
-    """Whole subtrees, weighted by the decay to the power of their number of inner nodes."""
+    """Index of whole subtrees, weighted by the decay to the power of their number of inner nodes."""
 
     def __init__(self, forest: Forest, *, decay: float, has_bag: bool) -> None:
         super().__init__(forest, n_together=max(1, forest.n_trees))
@@ -122,7 +125,7 @@ class SubtreeIndex(TreeIndex):
 
 
 class SubsetIndex(TreeIndex):
-    """Subset trees, weighted by the decay to the power of their number of productions."""
+    """Index of subset trees, weighted by the decay to the power of their number of productions."""
 
     def __init__(self, forest: Forest, *, decay: float, has_bag: bool) -> None:
         super().__init__(forest)
@@ -165,7 +168,7 @@ class SubsetIndex(TreeIndex):
 
     @cached_property
     def _pairwise(self) -> tuple[SubsetRows, Sorted, Sorted]:
-        """The subtrees whose children may have the same production, and the productions of all others."""
+        """The subtrees with inner children, also sorted, and the sorted productions of other subtrees."""
         dag, productions = self.dag, self.dag.productions
         is_tall = np.zeros(productions.n_kinds, dtype=np.bool_)
         owners = np.repeat(productions.numbers, np.diff(dag.subtrees.indptr))
@@ -200,7 +203,7 @@ class SubsetIndex(TreeIndex):
 
 
 class PartialOptions(NamedTuple):
-    """The decay of gaps and of depth, and the longest subsequence of children (0: any)."""
+    """The decays of gaps and of depth, and the maximum length of subsequences of children (0: any)."""
 
     decay: float
     depth_decay: float
@@ -208,7 +211,7 @@ class PartialOptions(NamedTuple):
 
 
 class PartialIndex(TreeIndex):
-    """Partial trees."""
+    """Index of partial trees."""
 
     def __init__(self, forest: Forest, *, options: PartialOptions) -> None:
         super().__init__(forest)
@@ -327,7 +330,7 @@ class PartialIndex(TreeIndex):
 
 
 class SmoothedIndex(PartialIndex):
-    """Partial trees of similar words."""
+    """Index of partial trees in which similar words match."""
 
     def __init__(self, forest: Forest, *, options: PartialOptions, words: "Words") -> None:
         super().__init__(forest, options=options)
@@ -344,7 +347,7 @@ class SmoothedIndex(PartialIndex):
         return classes, Similarity(rows, self._words.table([numbers[symbol] for symbol in known]))
 
     def _make_side(self, others: TreeIndex) -> Any:  # noqa: ANN401
-        """Return both forests as one."""
+        """Return an index of both forests together."""
         if others is self:
             return self
         forest = self.dag.forest.joined(others.dag.forest)
@@ -364,12 +367,12 @@ class SmoothedIndex(PartialIndex):
     def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
         """See `TreeIndex`."""
         if is_log and (self._pairwise[1].table < 0).any():
-            raise InputError("some similarities are negative; expected none, for logarithms of values")
+            raise InputError("some similarities are negative; expected 0 or more for logarithms")
         return super().evaluate(pairs, is_log=is_log)
 
 
 class Words(NamedTuple):
-    """Words by their numbers, and how similar they are: vectors of length 1, or a matrix."""
+    """The index of each word, and the similarities of words: unit vectors or a matrix."""
 
     numbers: dict[str, int]
     vectors: npt.NDArray[np.float32] | None
@@ -377,7 +380,7 @@ class Words(NamedTuple):
 
     @one_blas_thread
     def table(self, numbers: Sequence[int]) -> npt.NDArray[np.float32]:
-        """Return the similarities of some words."""
+        """Return the matrix of the similarities of the given words."""
         if self.matrix is not None:
             return np.ascontiguousarray(self.matrix[np.ix_(numbers, numbers)])
         assert self.vectors is not None
@@ -388,7 +391,7 @@ class Words(NamedTuple):
 def _evaluate_all(
     work: Callable[[Integers, FloatArray, FloatArray], tuple[int, int]], pairs: Integers
 ) -> FloatArray:
-    """Evaluate pairs of trees, allocating more space if a pair needs it."""
+    """Evaluate pairs of trees; allocate more space if a pair needs it."""
     out, values, done = np.zeros(len(pairs)), np.empty(FIRST_VALUES), 0
     while True:
         n, n_values = work(pairs[done:], values, out[done:])
@@ -399,7 +402,7 @@ def _evaluate_all(
 
 
 def _keep(bags: Bags, is_kept: npt.NDArray[np.bool_]) -> Bags:
-    """Return bags with some of their items."""
+    """Return bags with only the kept items."""
     kept = np.concatenate([[0], np.cumsum(is_kept)])
     return Bags(kept[bags.indptr], bags.ids[is_kept], bags.counts[is_kept])
 
@@ -409,19 +412,19 @@ def _all(n: int) -> Ints:
 
 
 def _look_up(table: npt.NDArray[Any], numbers: Ints) -> Any:  # noqa: ANN401
-    """Return the entries of a table, -1 for negative numbers."""
+    """Return the entries of a table at the given indices, and -1 for negative indices."""
     return np.append(table, -1)[numbers].astype(table.dtype)
 
 
 def _add_up(sizes: npt.NDArray[np.signedinteger], numbers: Ints) -> Integers:
-    """Return the sums of the sizes of all items before each; negative items have none."""
+    """Return the cumulative sizes of items, starting with 0; negative items have the size 0."""
     sums = np.zeros(len(numbers) + 1, dtype=np.int64)
     np.cumsum(np.append(sizes, 0)[numbers], out=sums[1:])
     return sums
 
 
 def _make_list(n_values: int) -> Integers:
-    """Allocate a list of touched values, much smaller than the values if they are many."""
+    """Allocate a list of touched values, which is much shorter than the values if there are many."""
     return np.empty(min(n_values, max(SHORT_LIST, n_values // 16)), dtype=np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Conversion of the inputs of kernels: trees of any kind to `ConstTree`, vectors to one matrix."""
+"""Conversion of kernel inputs: trees of any kind to `ConstTree`, and vectors to one matrix."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
@@ -16,28 +16,28 @@ from treewright.errors import FormatError, InputError, quote
 from treewright.scale import one_blas_thread
 
 Key: TypeAlias = int | str | tuple[int | str, ...]
-"""A position, a key, an attribute name, or a tuple of these, applied one after the other."""
+"""A position, a key, an attribute name, or a tuple of these that are applied one after the other."""
 TREES = "a ConstTree, a DepTree, an nltk.Tree or a string of brackets"
 ROWS_TOGETHER = 32
-"""Rows of a dense product that are computed together: BLAS rounds by how many there are."""
+"""Number of rows of a dense product that are computed together; the rounding of BLAS depends on it."""
 
 
 def as_collection(examples: Any) -> Any:  # noqa: ANN401
-    """Return examples that can be read more than once: what a generator yields as a list, others as given."""
+    """Return examples that can be read repeatedly: a generator is converted to a list."""
     is_stream = hasattr(examples, "__iter__") and not hasattr(examples, "__len__") and not issparse(examples)
     return list(examples) if is_stream else examples
 
 
 def as_tree(example: object, *, centre: str = "relation") -> ConstTree:
-    """Return an example as a tree.
+    """Convert an example to a tree.
 
     Parameters
     ----------
     example : ConstTree, DepTree, nltk.Tree or str
-        A string is one tree in brackets. A leaf of an nltk.Tree is a string, or a pair of a word and its tag,
-        which becomes a tag node over the word.
+        A string must be one bracketed tree. A leaf of an nltk.Tree is a string or a (word, tag) pair, which
+        becomes a tag node over the word.
     centre : {"relation", "tag", "word"}
-        How a DepTree is converted; see `to_constituents`.
+        Labels of the nodes of a DepTree; see `to_constituents`.
     """
     if isinstance(example, ConstTree):
         return example
@@ -51,18 +51,18 @@ def as_tree(example: object, *, centre: str = "relation") -> ConstTree:
 
 
 def as_trees(examples: Iterable[Any], *, centre: str = "relation") -> Sequence[ConstTree]:
-    """Return examples as trees; see `as_tree`.
+    """Convert examples to trees; see `as_tree`.
 
     Parameters
     ----------
     examples : sequence or array of trees
-        A list of `ConstTree` alone is returned as it is.
+        A list that contains only `ConstTree` is returned unchanged.
     centre : {"relation", "tag", "word"}
 
     Raises
     ------
     InputError
-        If an example is not a tree; with its index.
+        If an example is not a tree. The error message contains the index of the example.
     """
     given = _as_list(examples, "trees")
     if set(map(type, given)) <= {ConstTree}:
@@ -77,14 +77,14 @@ def as_trees(examples: Iterable[Any], *, centre: str = "relation") -> Sequence[C
 
 
 def as_matrix(examples: Any, *, n_columns: int | None = None) -> Any:  # noqa: ANN401
-    """Return vectors as the rows of a dense array or of a CSR matrix.
+    """Stack vectors as the rows of a dense array or a CSR matrix.
 
     Parameters
     ----------
     examples : array or sparse matrix, or sequence of rows
-        Rows are arrays or lists of numbers, sparse matrices of one row each, or all `SparseVector`.
+        Rows are arrays, lists of numbers or sparse matrices with one row; or all of them are `SparseVector`.
     n_columns : int, optional
-        Number of columns that rows must have; a `SparseVector` is padded.
+        Required number of columns; a `SparseVector` is padded to it.
 
     Returns
     -------
@@ -107,9 +107,10 @@ def square_rows(matrix: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
 
 @one_blas_thread
 def multiply(a: Any, b: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
-    """Return the product of two matrices, each dense or sparse, as a dense one.
+    """Return the product of two dense or sparse matrices as a dense matrix.
 
-    Rows of a dense product are the same in each part of `a` that begins at a multiple of ROWS_TOGETHER.
+    A row of a dense product is the same if only a part of `a` is multiplied, provided that the part begins at
+    a multiple of ROWS_TOGETHER.
     """
     if issparse(a) or issparse(b):
         product = a @ b
@@ -122,7 +123,7 @@ def multiply(a: Any, b: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
 
 
 def find_parts(examples: Iterable[Any], key: Key) -> tuple[npt.NDArray[np.bool_], list[Any]]:
-    """Return which examples have a part at `key` that is not None, and these parts."""
+    """Return a mask of the examples whose part at `key` is not None, and these parts."""
     steps = key if isinstance(key, tuple) else (key,)
     parts = [_find_part(example, steps, number) for number, example in enumerate(examples)]
     present = [part is not None for part in parts]
@@ -136,7 +137,7 @@ def _find_part(example: Any, steps: tuple[int | str, ...], number: int) -> Any: 
             part = _take(part, step)
         except (AttributeError, IndexError, KeyError, TypeError):
             found = f"example {number}, of the type {type(example).__name__}, has no part {step!r}"
-            raise InputError(f"{found}; expected one at {steps}") from None
+            raise InputError(f"{found}; expected a part at {steps}") from None
     return part
 
 
@@ -160,9 +161,9 @@ def _make_matrix(examples: Any, n_columns: int | None) -> Any:  # noqa: ANN401
             return _stack_open(rows, n_columns)
         matrix = _stack_sparse(rows) if rows and all(map(issparse, rows)) else _stack_dense(rows, n_columns)
     if matrix.ndim != 2:
-        raise InputError(f"the array has {matrix.ndim} dimensions; expected 2, a row for each example")
+        raise InputError(f"the array has {matrix.ndim} dimensions; expected 2, with a row for each example")
     if n_columns is not None and matrix.shape[1] != n_columns:
-        raise InputError(f"vectors have {matrix.shape[1]} columns; expected {n_columns}, as others have")
+        raise InputError(f"vectors have {matrix.shape[1]} columns; expected {n_columns}, like the others")
     return matrix
 
 
@@ -174,7 +175,7 @@ def _stack_open(vectors: list[SparseVector], n_columns: int | None) -> csr_matri
 def _stack_sparse(rows: list[Any]) -> csr_matrix:
     flat = [row if row.ndim == 2 else row.reshape(1, -1) for row in rows]
     shape = (1, flat[0].shape[1])
-    _check_shapes(flat, shape, "a row of {1} columns, as the first has")
+    _check_shapes(flat, shape, "a row with {1} columns, like the first")
     return csr_matrix(vstack(flat, format="csr"), dtype=np.float64)
 
 
@@ -184,7 +185,7 @@ def _stack_dense(rows: list[Any], n_columns: int | None) -> npt.NDArray[np.float
     arrays = [_as_numbers(row, f"example {number}") for number, row in enumerate(rows)]
     if arrays[0].ndim != 1:
         raise InputError(f"example 0 has the shape {arrays[0].shape}; expected one dimension")
-    _check_shapes(arrays, arrays[0].shape, "({0},), as the first has")
+    _check_shapes(arrays, arrays[0].shape, "({0},), like the first")
     return np.stack(arrays)
 
 
@@ -204,7 +205,7 @@ def _as_numbers(row: object, name: str) -> npt.NDArray[np.float64]:
 
 
 def _as_list(examples: Iterable[Any], kind: str) -> list[Any]:
-    """Return examples as a list; refuse a single example."""
+    """Return examples as a list; reject a single example."""
     if type(examples) is list:
         return examples
     if isinstance(examples, str) or is_nltk(examples) or not hasattr(examples, "__iter__"):

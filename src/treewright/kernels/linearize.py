@@ -1,8 +1,8 @@
-"""Linear models over the heaviest fragments of a kernel machine.
+"""Linear models over the heaviest fragments of SVMs with tree kernels.
 
-A machine compares a tree with all its support vectors. But few coordinates of its weight vector in the space
-of fragments matter (Pighin & Moschitti 2009, 2010). These become explicit features, on which a linear model
-is trained.
+An SVM compares a tree with all its support vectors. But only a few coordinates of its weight vector in the
+space of fragments matter (Pighin & Moschitti 2009, 2010). The fragments of these coordinates become explicit
+features, on which a linear model is trained.
 """
 
 import os
@@ -61,7 +61,7 @@ TREES_AT_A_TIME = 4096
 
 
 class FragmentSpace:
-    """Transforms examples into rows: a column per fragment of each tree kernel, then those of vectors.
+    """Transforms examples into rows of features: the fragments of each tree kernel, then the vector columns.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class FragmentSpace:
         A kernel whose fragments can be listed, or a sum of such kernels and linear kernels of vectors.
     fragments : list of ConstTree
     owners : ndarray of int, (n_fragments,)
-        The number of the tree kernel in the sum that each fragment belongs to, ascending.
+        For each fragment, the index of its tree kernel in the sum of kernels; in ascending order.
     widths : ndarray of int, (n_vector_kernels,)
         The number of columns of each vector kernel.
     """
@@ -110,7 +110,7 @@ class FragmentSpace:
         return found[0] if len(found) == 1 else hstack(found, format="csr")
 
     def multiply(self, examples: Any, factors: FloatArray) -> FloatArray:  # noqa: ANN401
-        """Return the product of the rows of `transform` and a matrix, (n_examples, n_columns), faster."""
+        """Compute ``transform(examples) @ factors``, (n_examples, n_columns), in a faster way."""
         products = np.zeros((count_examples(examples), factors.shape[1]))
         for columns, found in zip(self._columns, self._find_trees(examples), strict=True):
             counter, rows, trees, scales = found
@@ -122,7 +122,7 @@ class FragmentSpace:
         return products
 
     def _find_trees(self, examples: Any) -> Iterator[tuple[FragmentCounter, Integers, Any, FloatArray]]:  # noqa: ANN401
-        """Yield the counter of each tree kernel, the trees that have any fragments, and their scales."""
+        """Yield the counter of each tree kernel, and the rows, trees and scales of examples with its part."""
         for term, counter in zip(self.terms, self._counters, strict=True):
             rows, trees = term.find_parts(examples)
             yield counter, rows, trees, np.sqrt(term.weight) * term.find_scales(examples)[rows]
@@ -137,28 +137,28 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
     Parameters
     ----------
     machine : TreeKernelClassifier, optional
-        The kernel machine whose fragments are mined. Its kernel is a `SubsetTreeKernel`, `SubtreeKernel` or
-        `PartialTreeKernel`, or a sum of these, of parts of examples or normalised; linear kernels of vectors
-        may be among them. None is ``TreeKernelClassifier()``.
+        The kernel SVM whose fragments are mined. None means ``TreeKernelClassifier()``. Its kernel must be a
+        `SubsetTreeKernel`, `SubtreeKernel` or `PartialTreeKernel`, or a sum of these and of linear kernels of
+        vectors. The terms of a sum may be normalised and applied to parts of examples.
     n_fragments : int
-        Maximum number of fragments from the machine of each class: those with the largest absolute weights
-        in the feature space of the kernel.
+        Maximum number of fragments from the SVM of each class. Those with the largest absolute weights in the
+        feature space of the kernel are chosen.
     max_size : int, optional
         Maximum number of nodes in a fragment. In subtrees and subset trees, leaves are not counted.
     max_visits : int
-        Maximum number of fragments to visit in the search for the heaviest. Up to this number the search is
-        exact; beyond it, it stops with a warning.
+        Maximum number of fragments to visit in the search for the heaviest. A larger search stops with a
+        warning, and its result may be incomplete.
     C : float
-        Regularisation of the linear model: the cost of an example on the wrong side of the margin.
+        Regularisation parameter of the linear model: the cost of an example on the wrong side of the margin.
     class_weight : dict or "balanced", optional
-        Factors of `C` for each class, as in `sklearn.svm.LinearSVC`.
+        Factor of `C` for each class, as in `sklearn.svm.LinearSVC`.
     refit : bool
-        Train a linear support vector machine on the fragments. If False, keep the weights that the kernel
-        machine gives them; with all of its fragments, decision values are then those of the kernel machine.
+        Train a linear support vector machine on the fragments. If False, keep their weights in the kernel
+        SVM; if all its fragments are kept, the decision values are then those of the kernel SVM.
     prefit : bool
-        Use `machine` as it is, already trained. If False, train a copy of it on the same examples.
+        Use `machine` as it is; it must be fitted. If False, train a copy of it on the same examples.
     random_state : int
-        Seed for the order in which the linear model sees the examples.
+        Seed for the order of the examples in the training of the linear model.
     n_jobs : int
         Number of threads; results do not depend on it.
 
@@ -170,18 +170,18 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
     fragment_trees_ : list of ConstTree
         The same fragments as trees.
     fragment_terms_ : ndarray of int, (n_fragments,)
-        The number, in the sum that the kernel is, of the tree kernel each fragment belongs to.
+        For each fragment, the index of its tree kernel in the sum of kernels.
     n_columns_ : ndarray of int, (n_vector_kernels,)
-        The number of columns of each vector kernel in that sum. They come after the fragments.
+        The number of columns of each vector kernel in that sum. These columns follow the fragments.
     coef_ : ndarray of float, (n_classes or 1, n_features)
     intercept_ : ndarray of float, (n_classes or 1,)
     kernel_ : Kernel
     machine_ : TreeKernelClassifier
-        The machine that was mined; a classifier that was loaded has none.
+        The SVM whose fragments were mined. It is not saved: a loaded classifier does not have it.
 
     See Also
     --------
-    TreeKernelClassifier : The kernel machine; its `explain` lists the fragments behind one decision.
+    TreeKernelClassifier : The kernel SVM; its `explain` lists the fragments that contribute to a decision.
 
     Examples
     --------
@@ -240,18 +240,18 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Train a kernel machine unless it is `prefit`, mine its fragments, and train a linear model on them.
+        """Train a kernel SVM unless `prefit` is True, mine its fragments, and train a linear model on them.
 
         Parameters
         ----------
         trees : iterable
-            Trees, or whatever else the kernel compares.
+            Trees or other examples that the kernel compares.
         labels : array, (n_examples,)
         sample_weight : array of float, (n_examples,), optional
-            Factors of `C` for each example, in the machine and in the linear model.
+            Factor of `C` for each example, in the kernel SVM and in the linear model.
         checkpoint : path, optional
-            Folder in which the machine of each class is kept. If it exists, training resumes from it and ends
-            as if it had not been interrupted.
+            Folder that stores the SVM of each class. If it exists, training resumes from it, with the same
+            result as without an interruption.
         """
         self._check()
         examples, given, weights = check_input(trees, labels, sample_weight)
@@ -262,7 +262,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         self._mine()
         report(f"{len(self.fragments_)} fragments")
         if not self._space.names:
-            raise InputError("the machine has no fragments; expected one with support vectors")
+            raise InputError("the kernel SVM has no fragments; expected at least one fragment")
         if self.refit:
             model = LinearSVC(
                 C=self.C, class_weight=self._weight_by_number(), random_state=self.random_state, dual=True
@@ -286,7 +286,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         if self.machine is not None and not isinstance(self.machine, TreeKernelClassifier):
             raise InputError(f"machine is {self.machine!r}; expected a TreeKernelClassifier or None")
         if self.machine is None and self.prefit:
-            raise InputError("machine is None; expected a fitted TreeKernelClassifier, as prefit is True")
+            raise InputError("machine is None; expected a fitted TreeKernelClassifier for prefit=True")
         kernel = make_kernel(self.machine.kernel if self.machine else None)
         list_terms(kernel)
         list_vector_terms(kernel)
@@ -295,7 +295,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         return SearchLimits(self.n_fragments, self.max_size, self.max_visits)
 
     def _weight_by_number(self) -> ClassWeight:
-        """Return the weights of classes, by their numbers."""
+        """Return the class weights by class index."""
         if not isinstance(self.class_weight, dict):
             return self.class_weight
         return {find_class(self.classes_, label): weight for label, weight in self.class_weight.items()}
@@ -314,7 +314,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         return machine.fit(examples, labels, weights, checkpoint=checkpoint)
 
     def _mine(self) -> None:
-        """Find the heaviest fragments of the machines of all classes, each once."""
+        """Find the heaviest fragments of the SVMs of all classes, without duplicates."""
         machine = self.machine_
         examples = machine.support_examples_
         found = [
@@ -338,7 +338,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         examples: Any,  # noqa: ANN401
         dual_coef: FloatArray,
     ) -> list[list[tuple[ConstTree, float]]]:
-        """Return the heaviest fragments of a tree kernel for each class, with their coordinates."""
+        """Return the heaviest fragments of a tree kernel for each class, with their weights."""
         rows, trees = term.find_parts(examples)
         if not len(rows):
             return [[] for _ in dual_coef]
@@ -356,7 +356,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         )
 
     def _choose(self, found: list[list[list[tuple[ConstTree, float]]]]) -> list[list[ConstTree]]:
-        """Return the fragments of each term that are among the heaviest of all terms, for some class."""
+        """Return the fragments of each term that are among the heaviest of all terms for some class."""
         chosen: list[dict[ConstTree, None]] = [{} for _ in found]
         for by_term in zip(*found, strict=True):
             listed = [(number, *each) for number, heaviest in enumerate(by_term) for each in heaviest]
@@ -389,12 +389,12 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         return map_jobs(lambda batch: function(take_examples(examples, batch)), batches, n_jobs=self.n_jobs)
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
-        """Return the names of the columns of `transform`: fragments, in a sum with the number of the term."""
+        """Return the names of the columns: fragments, prefixed with the index of their term in a sum."""
         check_is_fitted(self, "fragments_")
         return np.array(self._space.names, dtype=object)
 
     def decision_function(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return the decision value of each class, (n_examples, n_classes), or of the second of two."""
+        """Return decision values, (n_examples, n_classes), or (n_examples,) for the second of two classes."""
         check_is_fitted(self)
         products = self._map(lambda batch: self._space.multiply(batch, self.coef_.T), trees)
         decisions: FloatArray = np.concatenate([np.empty((0, len(self.coef_))), *products]) + self.intercept_
@@ -403,21 +403,21 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
     def explain(self, tree: Any, n: int = 10, *, label: Any = None) -> list[WeighedFragment]:  # noqa: ANN401
         """Return the fragments of a tree that contribute most to its decision value.
 
-        The contributions of all fragments and the intercept add up to the decision value of the class. For
-        the first of two classes, this is minus that of the second.
+        The contributions of all fragments and the intercept add up to the decision value of the class. With
+        two classes, the decision value of the first is the negative of that of the second.
 
         Parameters
         ----------
         tree : tree of any kind that the kernel takes
         n : int
-            Maximum number of fragments; those that contribute nothing are left out.
+            Maximum number of fragments; fragments that contribute nothing are omitted.
         label : label, optional
-            The class to explain; by default the predicted one.
+            The class to explain (default: the predicted class).
 
         Returns
         -------
         list of WeighedFragment
-            The largest absolute weight first. Columns of vectors are among them.
+            The fragments and the columns of vectors, largest absolute weight first.
         """
         check_is_fitted(self)
         check_integer("n", n, minimum=1)
@@ -440,14 +440,14 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         is_listed = isinstance(trees, list) and all(isinstance(tree, ConstTree) for tree in trees)
         expect(is_listed and is_within(owners, n_terms), "fragments that are trees")
         expect(len(owners) == len(trees) and (np.diff(owners) >= 0).all(), "a kernel for each fragment")
-        expect(len(set(zip(owners.tolist(), trees, strict=True))) == len(trees), "fragments, each once")
+        expect(len(set(zip(owners.tolist(), trees, strict=True))) == len(trees), "distinct fragments")
         expect(len(widths) == n_vectors and is_within(widths, 1 << 40), "numbers of columns")
         n_features = len(trees) + int(widths.sum())
         expect(self.coef_.shape == (n_machines, n_features), "a weight for each class and fragment")
         expect(len(self.intercept_) == n_machines, "an intercept for each class")
 
     def restore(self) -> None:
-        """Prepare the counting of fragments."""
+        """Rebuild the objects that count fragments."""
         self._set_fragments()
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401

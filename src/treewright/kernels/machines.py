@@ -1,4 +1,4 @@
-"""Support vector machines over kernels of trees or other examples, and Nyström features."""
+"""Support vector machines with kernels of trees or other examples, and Nyström features."""
 
 import os
 from typing import Any, Self
@@ -44,9 +44,9 @@ from treewright.progress import track
 from treewright.scale import one_blas_thread
 
 N_FOLDS = 5
-"""Cross-validation folds for the calibration of probabilities."""
+"""Number of cross-validation folds for the calibration of probabilities."""
 SMALLEST_EIGENVALUE = 1e-10
-"""Relative to the largest; smaller ones are rounding errors."""
+"""Minimum eigenvalue relative to the largest; smaller ones are treated as rounding errors."""
 
 
 def _learns_probabilities(machine: "TreeKernelClassifier") -> bool:
@@ -56,27 +56,27 @@ def _learns_probabilities(machine: "TreeKernelClassifier") -> bool:
 
 
 class TreeKernelClassifier(DecisionClassifier, KernelMachine):
-    """Support vector classification with a kernel: one machine per class against the rest.
+    """One-vs-rest support vector classification with a kernel.
 
-    Two classes need one machine only. Kernel values are computed when they are needed and cached within a
-    memory limit that all machines share, so the Gram matrix need not fit into memory.
+    Each class has its own SVM; two classes need only one. Kernel values are computed when they are needed and
+    cached within a memory limit that all SVMs share, so the Gram matrix does not have to fit into memory.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        Kernel of the examples. None is ``SubsetTreeKernel(decay=0.4, normalize=True)``.
+        Kernel of the examples. None means ``SubsetTreeKernel(decay=0.4, normalize=True)``.
     C : float
-        Regularisation: the cost of an example on the wrong side of the margin.
+        Regularisation parameter: the cost of an example on the wrong side of the margin.
     class_weight : dict or "balanced", optional
-        Factors of `C` for each class. With more than two classes, the factor of a class applies in its own
-        machine, where the rest has the factor 1. "balanced" gives the positive and the negative examples of
-        each machine the same total weight.
+        Factor of `C` for each class. With more than two classes, the factor of a class applies only in its
+        own SVM, in which all other classes have the factor 1. "balanced" gives the positive and the negative
+        examples of each SVM the same total weight.
     probability : bool
-        Calibrate probabilities by 5-fold cross-validation, for `predict_proba`.
+        Calibrate probabilities by 5-fold cross-validation; required for `predict_proba`.
     tol : float
-        Tolerance of the stopping criterion: the largest violation of the optimality conditions.
+        Tolerance of the stopping criterion: the maximum violation of the optimality conditions.
     max_iter : int, optional
-        Maximum number of iterations of each machine; when it is reached, there is a warning.
+        Maximum number of iterations of each SVM; a warning is issued when it is reached.
     cache_memory : int
         Memory limit in bytes for cached kernel values during training.
     random_state : int
@@ -88,21 +88,21 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
     ----------
     classes_ : ndarray
     support_ : ndarray of int, (n_support,)
-        Indices of the support vectors of all machines, ascending.
+        Indices of the support vectors of all SVMs, in ascending order.
     support_examples_ : list or matrix
         The support vectors.
     dual_coef_ : ndarray of float, (n_machines, n_support)
     intercept_ : ndarray of float, (n_machines,)
     n_support_ : ndarray of int, (n_machines,)
-        Number of support vectors of each machine.
+        Number of support vectors of each SVM.
     n_iter_ : ndarray of int, (n_machines,)
     kernel_ : Kernel
     sigmoid_ : ndarray of float, (n_machines, 2)
-        Slope and offset of the log odds; only with `probability`.
+        Slope and offset of the log odds; empty if `probability` is False.
 
     See Also
     --------
-    LinearizedTreeClassifier : A linear model of the heaviest fragments, with faster prediction.
+    LinearizedTreeClassifier : A linear model over the heaviest fragments, with faster prediction.
     TreeKernelNystroem : Approximate features for linear models.
 
     Examples
@@ -151,19 +151,19 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Train the machines.
+        """Train the SVMs.
 
         Parameters
         ----------
         trees : iterable
-            Trees, or whatever else the kernel compares. A generator is read once.
+            Trees or other examples that the kernel compares. A generator is read once.
         labels : array, (n_examples,)
-            Two classes or more.
+            Labels of at least two classes.
         sample_weight : array of float, (n_examples,), optional
-            Factors of `C` for each example.
+            Factor of `C` for each example.
         checkpoint : path, optional
-            Folder in which each finished machine is kept. If it exists, training resumes from it and ends as
-            if it had not been interrupted.
+            Folder that stores each finished SVM. If it exists, training resumes from it, with the same result
+            as without an interruption.
         """
         self._check()
         check_choice("probability", self.probability, (False, True))
@@ -176,7 +176,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         kept = keep_machines(self, checkpoint, examples, learnt) if checkpoint else None
         solutions, sigmoids = [], []
         before: State | None = None
-        for number in track(self._machines(), "training machines", unit="classes"):
+        for number in track(self._machines(), "training SVMs", unit="classes"):
             state = kept.load(f"machine{number}") if kept else None
             if state is None:
                 if before is not None:
@@ -199,7 +199,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         weights: FloatArray,
         cache: RowCache,
     ) -> State:
-        """Train the machine of a class, and calibrate its probabilities if asked to."""
+        """Train the SVM of a class, and calibrate its probabilities if `probability` is True."""
         signs = np.where(numbers == number, 1.0, -1.0)
         bounds = self.C * weights * self._class_factors(number, signs)
         name = f"class {self.classes_[number]}"
@@ -214,11 +214,11 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         return State("Machine", {"sigmoid": sigmoid}, cache.get_places(), parts)
 
     def _machines(self) -> range:
-        """Return the indices of the classes that have a machine."""
+        """Return the indices of the classes that have an SVM."""
         return range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
 
     def _class_factors(self, number: int, signs: FloatArray) -> FloatArray:
-        """Return the factor of `C` of each example in the machine of a class."""
+        """Return the factor of `C` for each example in the SVM of a class."""
         if self.class_weight is None:
             return np.ones_like(signs)
         if isinstance(self.class_weight, dict):
@@ -240,7 +240,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
     ) -> FloatArray:
         """Return the cross-validated decision value of each example.
 
-        Cached rows have the kernel values with all examples, so that no further ones are computed.
+        Cached rows contain the kernel values with all examples and are reused.
         """
         decisions = np.empty_like(signs)
         for fold in range(N_FOLDS):
@@ -255,7 +255,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         return decisions
 
     def decision_function(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return decision values, (n_examples, n_classes); with two classes, (n_examples,) of the second."""
+        """Return decision values, (n_examples, n_classes), or (n_examples,) for the second of two classes."""
         decisions = self._decide(trees)
         return decisions[:, 0] if len(self.classes_) == 2 else decisions
 
@@ -264,7 +264,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         """Return the probability of each class, (n_examples, n_classes); only with `probability`."""
         check_is_fitted(self)
         if not len(self.sigmoid_):
-            raise InputError("probability was False in fit; expected True for probabilities")
+            raise InputError("probability was False in fit; expected True for predict_proba")
         positive = apply_sigmoid(self._decide(trees), *self.sigmoid_.T)
         if len(self.classes_) == 2:
             return np.hstack([1 - positive, positive])
@@ -282,29 +282,30 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
     ) -> list[WeighedFragment]:
         """Return the fragments of a tree that contribute most to its decision value.
 
-        The contributions of all fragments and the intercept add up to the decision value of the class. For
-        the first of two classes, this is minus that of the second. For `SubtreeKernel`, `SubsetTreeKernel`
-        and `PartialTreeKernel`, and sums that contain them. Contributions of vectors are left out.
+        The decision value of the class is the sum of the intercept and the contributions of all fragments and
+        vectors; those of vectors are not listed. With two classes, the decision value of the first is the
+        negative of that of the second. Supported for `SubtreeKernel`, `SubsetTreeKernel` and
+        `PartialTreeKernel`, and for sums of these and linear vector kernels.
 
         Parameters
         ----------
-        tree : tree of any kind, or example of several parts, that the kernel takes
+        tree : tree of any kind, or example with several parts, that the kernel accepts
         n : int
-            Maximum number of fragments; those that contribute nothing are left out.
+            Maximum number of fragments; fragments that contribute nothing are omitted.
         label : label, optional
-            The class to explain; by default the predicted one.
+            The class to explain (default: the predicted class).
         max_size : int, optional
             Maximum number of nodes in a fragment. In subtrees and subset trees, leaves are not counted.
         max_visits : int
-            Maximum number of fragments to visit. The search is exact until then; beyond, it stops with a
-            warning. That happens in large trees if decays are close to 1.
+            Maximum number of fragments to visit. A larger search stops with a warning, and its result may be
+            incomplete. Searches in large trees are that large if decays are close to 1.
 
         Returns
         -------
         list of WeighedFragment
-            Fragments in brackets, whose leaves are words or nodes that are not expanded, with their weights
-            and the key of their `Part`, or None. The largest absolute weight comes first. If several kernels
-            compare the same tree, a fragment is listed for each of them.
+            Fragments in brackets, with their weights and the key of their `Part`, or None. The leaves of a
+            fragment are words, or nodes that are not expanded. The largest absolute weight comes first. If
+            several kernels compare the same tree, a fragment is listed once for each kernel.
 
         Examples
         --------
@@ -321,12 +322,12 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         return explain_tree(self, tree, coef, SearchLimits(n, max_size, max_visits))
 
     def check_fitted_state(self) -> None:
-        """Check that classes, machines and sigmoids of a loaded model agree."""
+        """Check that the classes, SVMs and sigmoids of a loaded model are consistent."""
         super().check_fitted_state()
         n_machines = len(self._machines())
-        expect(len(self.classes_) > 1 and len(self.dual_coef_) == n_machines, "a machine for each class")
+        expect(len(self.classes_) > 1 and len(self.dual_coef_) == n_machines, "an SVM for each class")
         n_sigmoids = n_machines if len(self.sigmoid_) else 0
-        expect(self.sigmoid_.shape == (n_sigmoids, 2), "a slope and an offset for each machine")
+        expect(self.sigmoid_.shape == (n_sigmoids, 2), "a slope and an offset for each SVM")
 
 
 class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
@@ -335,15 +336,15 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     Parameters
     ----------
     kernel : Kernel, optional
-        Kernel of the examples. None is ``SubsetTreeKernel(decay=0.4, normalize=True)``.
+        Kernel of the examples. None means ``SubsetTreeKernel(decay=0.4, normalize=True)``.
     C : float
-        Regularisation: the cost of an error of 1 beyond `epsilon`.
+        Regularisation parameter: the cost of an error that exceeds `epsilon` by 1.
     epsilon : float
-        Errors up to this size cost nothing.
+        Maximum absolute error that costs nothing.
     tol : float
-        Tolerance of the stopping criterion: the largest violation of the optimality conditions.
+        Tolerance of the stopping criterion: the maximum violation of the optimality conditions.
     max_iter : int, optional
-        Maximum number of iterations; when it is reached, there is a warning.
+        Maximum number of iterations; a warning is issued when it is reached.
     cache_memory : int
         Memory limit in bytes for cached kernel values during training.
     n_jobs : int
@@ -352,7 +353,7 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     Attributes
     ----------
     support_ : ndarray of int, (n_support,)
-        Indices of the support vectors, ascending.
+        Indices of the support vectors, in ascending order.
     support_examples_ : list or matrix
         The support vectors.
     dual_coef_ : ndarray of float, (1, n_support)
@@ -362,7 +363,7 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     See Also
     --------
-    TreeKernelClassifier : The same for classes.
+    TreeKernelClassifier : Support vector classification.
 
     Examples
     --------
@@ -397,15 +398,15 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         targets: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """Train the machine.
+        """Train the SVM.
 
         Parameters
         ----------
         trees : iterable
-            Trees, or whatever else the kernel compares. A generator is read once.
+            Trees or other examples that the kernel compares. A generator is read once.
         targets : array of float, (n_examples,)
         sample_weight : array of float, (n_examples,), optional
-            Factors of `C` for each example.
+            Factor of `C` for each example.
         """
         self._check()
         check_number("epsilon", self.epsilon, low=0, high=MOST)
@@ -433,25 +434,26 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     ) -> list[WeighedFragment]:
         """Return the fragments of a tree that contribute most to its prediction.
 
-        The contributions of all fragments, the intercept, and those of vectors, which are left out, add up to
-        the prediction. For the parameters, see `TreeKernelClassifier.explain`.
+        The prediction is the sum of the intercept and the contributions of all fragments and vectors; those
+        of vectors are not listed. For the parameters, see `TreeKernelClassifier.explain`.
         """
         check_is_fitted(self)
         return explain_tree(self, tree, self.dual_coef_[0], SearchLimits(n, max_size, max_visits))
 
 
 class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Model, BaseEstimator):  # type: ignore[misc]
-    """Approximate a kernel by a few features, for linear models of many trees (Nyström method).
+    """Approximate a kernel by a few features, to train linear models on many trees (Nyström method).
 
-    The features are the kernel values with some examples, the landmarks, times the inverse square root of the
-    kernel matrix of the landmarks (Williams & Seeger 2001). Their inner products approximate the kernel.
+    The features are the kernel values with some of the examples (the landmarks), multiplied by the inverse
+    square root of the kernel matrix of the landmarks (Williams & Seeger 2001). The inner products of the
+    features approximate the kernel.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        Kernel of the examples. None is ``SubsetTreeKernel(decay=0.4, normalize=True)``.
+        Kernel of the examples. None means ``SubsetTreeKernel(decay=0.4, normalize=True)``.
     n_components : int
-        Number of landmarks, at most that of examples.
+        Number of landmarks; at most the number of examples.
     random_state : int
         Seed for the choice of landmarks.
     n_jobs : int
@@ -460,7 +462,7 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mode
     Attributes
     ----------
     component_indices_ : ndarray of int, (n_components,)
-        Indices of the landmarks among the training examples, ascending.
+        Indices of the landmarks among the training examples, in ascending order.
     components_ : list or matrix
         The landmarks.
     normalization_ : ndarray of float, (n_components, n_components)
@@ -468,7 +470,7 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mode
 
     See Also
     --------
-    TreeKernelClassifier : The exact machine; `LinearizedTreeClassifier` has fragments as features.
+    TreeKernelClassifier : The exact SVM; `LinearizedTreeClassifier` has fragments as features.
 
     Examples
     --------
@@ -515,14 +517,14 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mode
         return self
 
     def check_fitted_state(self) -> None:
-        """Check that there is a row of the normalisation for each landmark."""
+        """Check that the normalisation matrix has a row for each landmark."""
         n_components = len(self.component_indices_)
         expect(isinstance(self.kernel_, Kernel), "a kernel")
         expect(count_examples(self.components_) == n_components, "an example for each landmark")
-        expect(self.normalization_.shape == (n_components, n_components), "a square normalisation")
+        expect(self.normalization_.shape == (n_components, n_components), "a square normalisation matrix")
 
     def restore(self) -> None:
-        """Prepare a loaded transformer."""
+        """Restore the attributes that are not saved."""
         self._packed = None
         self._n_features_out = len(self.component_indices_)
 
@@ -534,7 +536,7 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mode
         return multiply(self._packed, check_examples(trees), self.normalization_, n_jobs=self.n_jobs)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is computed again when needed."""
+        """Omit values that are recomputed when needed."""
         state: dict[str, Any] = dict(super().__getstate__())
         if "_packed" in state:
             state["_packed"] = None

@@ -1,4 +1,4 @@
-"""Tree kernels of single pairs by plain loops: the baseline of benchmarks."""
+"""Tree kernels of single pairs, computed by plain loops: the baseline of benchmarks."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,11 +10,11 @@ from treewright.data.forest import Forest
 from treewright.native.kernels.naive import PlainTrees, evaluate_all_nodes
 
 Evaluate = Callable[[Integers], FloatArray]
-"""Returns the values of pairs of trees, given as rows of two numbers."""
+"""Returns the values of pairs of trees, given as rows of two indices."""
 
 
 def plain_trees(forest: Forest) -> PlainTrees:
-    """Prepare trees for plain loops."""
+    """Convert trees to arrays for plain loops."""
     indptr, sizes, symbols = forest.indptr, forest.sizes, forest.symbols
     numbers: dict[tuple[int, ...], int] = {}
     kinds = np.full(len(sizes), -1, dtype=np.int64)
@@ -31,7 +31,7 @@ def plain_trees(forest: Forest) -> PlainTrees:
 
 
 def naive_subset_trees(trees: Sequence[ConstTree], decay: float) -> Evaluate:
-    """Return a function of pairs of trees that visits all pairs of their nodes."""
+    """Return a function that evaluates pairs of trees by visiting all pairs of their nodes."""
     plain = plain_trees(Forest.from_trees(trees))
     values = np.zeros(int(np.diff(plain.indptr).max(initial=0)) ** 2)
 

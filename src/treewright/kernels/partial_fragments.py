@@ -1,7 +1,8 @@
-"""Partial trees as fragments: the heaviest in a forest, and counting given ones.
+"""Partial trees as fragments: finding the heaviest ones in a forest, and counting given ones.
 
-The weight of a partial tree of n nodes, m of them leaves, is depth_decay^n decay^(2m). Its count in a tree is
-the number of its embeddings, each of which counts decay^g if it skips g children between others.
+The weight of a partial tree with n nodes, m of them leaves, is depth_decay^n decay^(2m). Its count in a tree
+is the weighted number of its embeddings; an embedding that skips g children between others has the weight
+decay^g.
 """
 
 from typing import Any
@@ -31,7 +32,7 @@ def find_heaviest_partial(
     power: float,
     limits: FragmentLimits,
 ) -> tuple[list[tuple[ConstTree, float]], int]:
-    """Return the partial trees of the largest absolute values, largest first, and the number of visits.
+    """Return the partial trees with the largest absolute values, largest first, and the number of visits.
 
     A value is the weight of the partial tree to the power of `power`, times the sums of `measures` over its
     embeddings.
@@ -57,7 +58,7 @@ def find_heaviest_partial(
 
 
 def _read_record(dag: Dag, records: Records, record: int) -> ConstTree:
-    """Return a found fragment as a tree."""
+    """Return a fragment found by the search as a tree."""
     steps = []
     while record >= 0:
         steps.append((int(records.positions[record]), int(records.kinds[record])))
@@ -81,12 +82,12 @@ def _read_record(dag: Dag, records: Records, record: int) -> ConstTree:
 
 
 class PartialMatcher:
-    """Finds given partial trees at the roots of subtrees.
+    """Counts given partial trees rooted at each subtree.
 
     Parameters
     ----------
     decay : float
-        Decay of skipped children.
+        Decay factor per skipped child.
     fragments : list of ConstTree
         Distinct fragments.
     """
@@ -102,7 +103,7 @@ class PartialMatcher:
         self._trie = _make_trie(self._dag)
 
     def find(self, dag: Dag) -> csr_matrix:
-        """Return the sums of the weights of the embeddings of each fragment at the root of each subtree.
+        """Return the summed weights of the embeddings of each fragment rooted at each subtree.
 
         Returns
         -------

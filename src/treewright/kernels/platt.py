@@ -1,4 +1,4 @@
-"""Probabilities from decision values, by a sigmoid (Platt 1999, as corrected by Lin, Lin & Weng 2007)."""
+"""Platt scaling: probabilities from decision values (Platt 1999, as corrected by Lin, Lin & Weng 2007)."""
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,9 @@ RIDGE = 1e-12
 
 @one_blas_thread
 def fit_sigmoid(decisions: FloatArray, is_positive: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Return the slope and offset of the sigmoid that turns decision values into probabilities.
+    """Return the slope and offset of the sigmoid that maps decision values to probabilities.
 
-    Found by Newton's method. The targets 0 and 1 are smoothed by a uniform prior.
+    They are found by Newton's method. The targets 0 and 1 are smoothed with a uniform prior.
     """
     n_positive = int(is_positive.sum())
     n_negative = len(is_positive) - n_positive
@@ -53,7 +53,7 @@ def _log_loss(logits: FloatArray, targets: FloatArray) -> float:
 
 
 def deal_folds(labels: Integers, n_folds: int, *, random_state: int) -> Integers:
-    """Return the fold of each example; folds have about the same shares of labels."""
+    """Return the fold of each example; folds are stratified by label."""
     order = np.random.default_rng(random_state).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
     folds = np.empty(len(labels), dtype=np.int64)

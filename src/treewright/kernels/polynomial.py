@@ -1,4 +1,4 @@
-"""The polynomial kernel over sparse binary rows."""
+"""The polynomial kernel for sparse binary rows."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from treewright.native.kernels.overlaps import WIDTH, BinaryRows, count_overlaps
 
 
 class PolynomialKernel(Kernel):
-    """The polynomial kernel (a . b + 1)^degree, whose features are conjunctions of up to `degree` columns.
+    """The polynomial kernel (a . b + 1)^degree; its features are conjunctions of up to `degree` columns.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class PolynomialKernel(Kernel):
     See Also
     --------
     PolynomialSpace : The same conjunctions as mined features.
-    VectorKernel : Kernels of any vectors.
+    VectorKernel : Kernels for any vectors.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class PolynomialKernel(Kernel):
 
 
 class PackedRows(PackedExamples):
-    """Rows that are packed for evaluation, referred to by number. Made by `PolynomialKernel.pack`."""
+    """Rows packed for evaluation and referred to by index. Created by `PolynomialKernel.pack`."""
 
     def __init__(self, matrix: csr_matrix, *, degree: int, normalize: bool) -> None:
         self._matrix = matrix
@@ -68,9 +68,9 @@ class PackedRows(PackedExamples):
         return len(self._rows.indptr) - 1
 
     def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
-        """Return the values of all pairs of rows, given by their numbers.
+        """Return the kernel values of all pairs of the given rows.
 
-        Fastest where rows of `rows_a` that have much in common follow each other.
+        It is fastest if similar rows are adjacent in `rows_a`.
 
         Parameters
         ----------
@@ -92,24 +92,24 @@ class PackedRows(PackedExamples):
         return np.power(counts, self._degree, out=counts)
 
     def compare(self, examples: Any) -> FloatArray:  # noqa: ANN401
-        """Return the values of other rows with all of these: an array (n_rows, len(self))."""
+        """Return the kernel values of other rows with the packed ones, (n_rows, len(self))."""
         matrix = _binary_matrix(examples)
         if matrix.shape[1] != self._matrix.shape[1]:
-            expected = f"{self._matrix.shape[1]}, as those that they are compared with"
+            expected = f"{self._matrix.shape[1]}, like the packed rows"
             raise InputError(f"rows have {matrix.shape[1]} columns; expected {expected}")
         together = vstack([matrix, self._matrix], format="csr")
         packed = PackedRows(together, degree=self._degree, normalize=self._normalize)
         return packed.block(np.arange(matrix.shape[0]), np.arange(matrix.shape[0], together.shape[0]))
 
     def diagonal(self) -> FloatArray:
-        """Return the value of each row with itself."""
+        """Return the kernel value of each row with itself."""
         if self._normalize:
             return np.ones(len(self))
         return np.power(np.diff(self._rows.indptr) + 1.0, self._degree)
 
 
 def _binary_matrix(rows: Any) -> csr_matrix:  # noqa: ANN401
-    """Return rows as a new matrix that stores ones only."""
+    """Return a copy of the rows as a sparse matrix that stores only ones."""
     if isinstance(rows, list | tuple) and rows and all(map(issparse, rows)):
         rows = as_matrix(rows)
     if not issparse(rows):
@@ -119,5 +119,5 @@ def _binary_matrix(rows: Any) -> csr_matrix:  # noqa: ANN401
     matrix.eliminate_zeros()
     if (matrix.data != 1).any():
         value = matrix.data[matrix.data != 1][0]
-        raise InputError(f"rows has the value {value:g}; expected 0 and 1 only")
+        raise InputError(f"rows has the value {value:g}; expected only 0 and 1")
     return matrix

@@ -1,13 +1,12 @@
-"""The sum over all candidates of a model, estimated from a list of candidates.
+"""The sum of the probabilities of all candidates of a model, estimated from a list of candidates.
 
-The candidates of a list are a sample of all candidates. Every other candidate departs from one of them after
-a common prefix. The probability of its rest is estimated by the mean over the continuations of that prefix in
-the list (Henderson 2004; Titov & Henderson 2005, section III-A). So the sum over the continuations of a
-prefix is
+The candidates of a list are a sample of all possible candidates. Every other candidate shares a prefix with
+one of them and then differs. The probability of the remainder is estimated by the mean over the continuations
+of that prefix in the list (Henderson 2004; Titov & Henderson 2005, section III-A). The sum over the
+continuations of a prefix is therefore:
 
-- if the input determines the choice, such as a word: its probability times the sum over its continuations;
-- if the choice is free: the mean of the sums over the continuations of the choices in the list, weighted by
-their probabilities.
+- if the input determines the choice (such as a word): its probability times the sum over its continuations;
+- otherwise: the probability-weighted mean, over the choices in the list, of the sums over continuations.
 """
 
 from itertools import pairwise
@@ -25,13 +24,14 @@ ROOT = 0
 
 
 class Normalizer(NamedTuple):
-    """The log of the sum over all candidates, and its derivative as weights of choices.
+    """The log of the sum over all candidates, and its derivative, expressed as weights of choices.
 
     Attributes
     ----------
     value : float
     choices : ndarray of float, (n_choices,)
-        The weight of each choice; a choice that several candidates share has it at the first of them.
+        The weight of each choice; the weight of a shared choice is stored at the first candidate that makes
+        it.
     steps : ndarray of float, (n_steps,)
         The sum of the weights at each step.
     """
@@ -42,7 +42,7 @@ class Normalizer(NamedTuple):
 
 
 class _Tree(NamedTuple):
-    """Prefixes of candidates: the children of each, and the choice of the list that leads to it."""
+    """The tree of candidate prefixes: the children of each prefix, and the choice that leads to it."""
 
     children: list[list[int]]
     choice: list[int]
@@ -57,7 +57,7 @@ def log_normalizer(candidates: DecisionList) -> Normalizer:
         Candidates with a common prefix must share its steps; see `merge_prefixes`.
     """
     if candidates.is_observed is None:
-        raise InputError("a list has no is_observed; expected marks of the choices that the input determines")
+        raise InputError("a list has no is_observed; expected a flag for each choice")
     tree = _grow(candidates)
     logs, observed = candidates.log_probabilities, candidates.is_observed
     follows = np.zeros(len(tree.children))
@@ -73,7 +73,7 @@ def log_normalizer(candidates: DecisionList) -> Normalizer:
 def _gather(
     logs: FloatArray, follows: FloatArray, is_observed: bool
 ) -> tuple[float, tuple[FloatArray, FloatArray]]:
-    """Return the sum over the continuations of a prefix, and the shares of its choices in sum and divisor."""
+    """Return the sum over a prefix's continuations, and the fractions of its choices in sum and divisor."""
     total = logsumexp(logs + follows)
     divisor = 0.0 if is_observed else logsumexp(logs)
     in_divisor = np.zeros(len(logs)) if is_observed else np.exp(logs - divisor)
@@ -83,7 +83,7 @@ def _gather(
 def _spread(
     candidates: DecisionList, tree: _Tree, value: float, shares: list[tuple[FloatArray, FloatArray]]
 ) -> Normalizer:
-    """Follow the tree from its root to find the weight of each choice in the derivative."""
+    """Traverse the tree from the root to compute the weight of each choice in the derivative."""
     choices, steps = np.zeros(len(candidates.steps)), np.zeros(len(candidates.hidden))
     reach = np.zeros(len(tree.children))
     reach[ROOT] = 1
@@ -100,7 +100,7 @@ def _spread(
 
 
 def _grow(candidates: DecisionList) -> _Tree:
-    """Make the tree of prefixes; children come after parents."""
+    """Build the tree of prefixes, with parents before children."""
     tree = _Tree([[]], [-1])
     numbers: dict[tuple[int, int], int] = {}
     ends: dict[int, int] = {}
@@ -118,7 +118,7 @@ def _grow(candidates: DecisionList) -> _Tree:
             if steps[tree.choice[tree.children[node][0]]] != steps[at]:
                 raise InputError(
                     f"candidate {number} shares its first {at - begin} choices with another, but not the "
-                    "next step; expected the same step, as merge_prefixes makes it"
+                    "next step; expected the same step; use merge_prefixes"
                 )
             node = child
         ends[node] = number
@@ -130,5 +130,5 @@ def _grow(candidates: DecisionList) -> _Tree:
 
 def _is_observed(flags: npt.NDArray[np.bool_]) -> bool:
     if flags.any() and len(flags) > 1:
-        raise InputError(f"candidates make {len(flags)} different observed choices at a step; expected one")
+        raise InputError(f"candidates make {len(flags)} different observed choices at one step; expected one")
     return bool(flags[0])

@@ -1,4 +1,4 @@
-"""The base of kernel machines: parameters, classes, support vectors, saving."""
+"""The base classes of SVMs with kernels: parameters, classes, support vectors, and saving."""
 
 import os
 import warnings
@@ -37,13 +37,13 @@ from treewright.scale import map_jobs
 LEAST, MOST = 1e-12, 1e12
 """Bounds of positive parameters."""
 BATCH_VALUES = 1 << 23
-"""Kernel values that each thread holds at one time in prediction."""
+"""Maximum number of kernel values per thread that are held in memory during prediction."""
 ClassWeight = dict[Any, float] | str | None
-"""Weights of classes by their labels, "balanced", or none."""
+"""Class weights by label, "balanced", or None."""
 
 
 def _list_weights(class_weight: ClassWeight) -> Any:  # noqa: ANN401
-    """Return class weights as a list for JSON, whatever the labels are."""
+    """Return class weights as a list for JSON, which allows labels of any type."""
     if not isinstance(class_weight, dict):
         return class_weight
     return [[plain(label), plain(weight)] for label, weight in class_weight.items()]
@@ -52,11 +52,11 @@ def _list_weights(class_weight: ClassWeight) -> Any:  # noqa: ANN401
 CLASS_WEIGHT = Value(
     encode=_list_weights, decode=lambda saved: dict(saved) if isinstance(saved, list) else saved
 )
-"""Weights of classes as a field of a model."""
+"""A field of a model that holds class weights."""
 
 
 class KernelMachine(Model, BaseEstimator):  # type: ignore[misc]
-    """Base class of support vector machines, which keep their support vectors and no other examples."""
+    """Base class of support vector machines; only the support vectors of the examples are stored."""
 
     fields = saved(
         kernel=KernelField(),
@@ -118,7 +118,7 @@ class KernelMachine(Model, BaseEstimator):  # type: ignore[misc]
         return self._packed
 
     def _decide(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return the decision value of each example for each machine."""
+        """Return the decision value of each example in each SVM."""
         check_is_fitted(self)
         examples = check_examples(trees)
         if len(self.support_) == 0:
@@ -127,22 +127,22 @@ class KernelMachine(Model, BaseEstimator):  # type: ignore[misc]
         return np.asarray(products + self.intercept_, dtype=np.float64)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out values that are recomputed when needed."""
+        """Omit values that are recomputed when needed."""
         state: dict[str, Any] = dict(super().__getstate__())
         if "_packed" in state:
             state["_packed"] = None
         return state
 
     def check_fitted_state(self) -> None:
-        """Check that the coefficients are those of the support vectors."""
+        """Check that each support vector has coefficients."""
         n_machines, n_support = self.dual_coef_.shape
         expect(isinstance(self.kernel_, Kernel), "a kernel")
         expect(len(self.support_) == n_support, "a coefficient for each support vector")
         expect(count_examples(self.support_examples_) == n_support, "an example for each support vector")
-        expect(len(self.intercept_) == n_machines, "an intercept for each machine")
+        expect(len(self.intercept_) == n_machines, "an intercept for each SVM")
 
     def restore(self) -> None:
-        """Count the support vectors of each machine."""
+        """Count the support vectors of each SVM."""
         self.n_support_ = np.count_nonzero(self.dual_coef_, axis=1)
         self._set_support(self.support_examples_)
 
@@ -160,12 +160,12 @@ def keep_machines(
     examples: Any,  # noqa: ANN401
     arrays: dict[str, npt.NDArray[Any]],
 ) -> Checkpoint:
-    """Return the checkpoint of the machines, identified by everything that training depends on.
+    """Return a checkpoint for the trained SVMs, identified by everything that training depends on.
 
     Parameters
     ----------
     machine : KernelMachine
-        A machine with its kernel.
+        An estimator whose `kernel_` is set.
     checkpoint : path
         Folder of the checkpoint.
     examples : list or matrix
@@ -181,25 +181,25 @@ def keep_machines(
 
 
 def solution_state(solution: Solution) -> State:
-    """Return a trained machine as a state."""
+    """Return the state of a trained SVM."""
     names = ("intercept", "objective", "violation", "n_iter")
     values = {name: plain(getattr(solution, name)) for name in names}
     return State("Solution", values, {"coef": solution.coef, "scores": solution.scores})
 
 
 def solution_from(state: State) -> Solution:
-    """Return the trained machine of a state."""
+    """Restore a trained SVM from its state."""
     return Solution(coef=state.arrays["coef"], scores=state.arrays["scores"], **state.values)
 
 
 class DecisionClassifier(ClassifierMixin):  # type: ignore[misc]
-    """A classifier with decision values: one for each class, or one for the second of two."""
+    """A classifier with a decision value for each class, or only for the second of two classes."""
 
     classes_: npt.NDArray[Any]
 
     @abstractmethod
     def decision_function(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return decision values, (n_examples, n_classes); with two classes, (n_examples,) of the second."""
+        """Return decision values, (n_examples, n_classes), or (n_examples,) for the second of two classes."""
 
     def predict(self, trees: Any) -> npt.NDArray[Any]:  # noqa: ANN401
         """Return the predicted class of each example."""
@@ -209,7 +209,7 @@ class DecisionClassifier(ClassifierMixin):  # type: ignore[misc]
         return predicted
 
     def _class_coef(self, coef: FloatArray, label: Any) -> FloatArray:  # noqa: ANN401
-        """Return the coefficients of a class; those of the first of two are minus those of the second."""
+        """Return the coefficients of a class; with two classes, those of the first are negated."""
         number = find_class(self.classes_, label)
         if len(self.classes_) == 2:
             return np.asarray(coef[0] if number else -coef[0])
@@ -225,34 +225,35 @@ def find_class(classes: npt.NDArray[Any], label: Any) -> int:  # noqa: ANN401
 
 
 def check_labels(labels: npt.NDArray[Any], weights: FloatArray) -> tuple[npt.NDArray[Any], Integers]:
-    """Return the classes, ascending, and the class index of each label.
+    """Return the sorted classes, and the class index of each label.
 
     Parameters
     ----------
     labels : array, (n_examples,)
     weights : array of float, (n_examples,)
-        Those of the examples of a class must not all be 0.
+        Weights of the examples; in each class, at least one must be positive.
     """
     values = np.asarray(labels.tolist())  # so that numbers are seen among objects, too
     if values.dtype.kind == "f":
         broken = values[check_floats("labels", values) != np.round(values)]
         if len(broken):
-            raise InputError(f"labels has the value {broken[0]}; expected classes: names or integers")
+            raise InputError(f"labels has the value {broken[0]}; expected class names or integers")
     try:
         classes, numbers = np.unique(labels, return_inverse=True)
     except (TypeError, ValueError):
         kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
-        raise InputError(f"labels are of {kinds}; expected names or numbers, which have an order") from None
+        raise InputError(f"labels have the types {kinds}; expected only names or only numbers") from None
     if len(classes) < 2:
         raise InputError(f"all labels are {plain(classes[0])!r}; expected two classes or more")
     for number in np.flatnonzero(np.bincount(numbers, weights) == 0):
         label = plain(classes[number])
-        raise InputError(f"sample_weight is 0 for all of class {label!r}; expected a positive weight")
+        found = f"sample_weight is 0 for all examples of class {label!r}"
+        raise InputError(f"{found}; expected a positive weight")
     return classes, numbers
 
 
 def check_class_weight(class_weight: ClassWeight, classes: npt.NDArray[Any]) -> None:
-    """Refuse weights of unknown classes, and invalid weights."""
+    """Reject invalid weights and weights of unknown classes."""
     if not isinstance(class_weight, dict):
         check_choice("class_weight", class_weight, (None, "balanced"))
         return
@@ -260,7 +261,7 @@ def check_class_weight(class_weight: ClassWeight, classes: npt.NDArray[Any]) -> 
         check_number(f"class_weight[{label!r}]", weight, low=LEAST, high=MOST)
         if label not in classes.tolist():
             names = ", ".join(map(str, classes))
-            raise InputError(f"class_weight has the class {label!r}; expected some of {names}")
+            raise InputError(f"class_weight has the unknown class {label!r}; expected some of {names}")
 
 
 def make_kernel(kernel: Kernel | None) -> Kernel:
@@ -287,7 +288,7 @@ def check_input(
         given = np.asarray(targets)
     except ValueError:
         raise InputError(
-            "the labels are sequences of several lengths; expected one label per example"
+            "the labels are sequences of different lengths; expected one label per example"
         ) from None
     if given.shape != (n_examples,):
         raise InputError(
@@ -304,11 +305,11 @@ def check_input(
 
 
 def check_floats(name: str, values: npt.NDArray[Any]) -> FloatArray:
-    """Return values as finite numbers; refuse others."""
+    """Return values as floats; reject values that are not finite numbers."""
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} has {values.flat[0]!r}; expected numbers") from error
+        raise InputError(f"{name} has the value {values.flat[0]!r}; expected numbers") from error
     wrong = numbers[~np.isfinite(numbers)]
     if len(wrong):
         raise InputError(f"{name} has the value {wrong[0]}; expected finite numbers")
@@ -316,7 +317,7 @@ def check_floats(name: str, values: npt.NDArray[Any]) -> FloatArray:
 
 
 def multiply(packed: PackedExamples, examples: Any, factors: FloatArray, *, n_jobs: int) -> FloatArray:  # noqa: ANN401
-    """Return the kernel values of examples with packed ones, times a matrix, batch by batch."""
+    """Multiply the kernel values of examples with the packed examples by a matrix."""
     n_examples = count_examples(examples)
     size = max(1, min(BATCH_VALUES // len(packed), -(-n_examples // n_jobs)))
     size = -(-size // ROWS_TOGETHER) * ROWS_TOGETHER  # so that results do not depend on n_jobs
@@ -336,16 +337,16 @@ def multiply(packed: PackedExamples, examples: Any, factors: FloatArray, *, n_jo
     found = np.concatenate([np.empty((0, factors.shape[1])), *products])
     wrong = np.flatnonzero(~np.isfinite(found).all(axis=1))
     if len(wrong):
-        raise InputError(f"example {wrong[0]}: its kernel values are not finite; expected finite numbers")
+        raise InputError(f"the kernel values of example {wrong[0]} are not finite; expected finite numbers")
     return found
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
-    """Return a NumPy scalar as a plain Python value, for JSON."""
+    """Convert a NumPy scalar to a plain Python value, for JSON."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def parameter_values(estimator: BaseEstimator, left_out: str) -> dict[str, Any]:
-    """Return the parameters of an estimator as plain values, without one of them."""
+    """Return the parameters of an estimator as plain values, except one of them."""
     params = estimator.get_params(deep=False)
     return {name: plain(each) for name, each in params.items() if name != left_out}

@@ -26,26 +26,26 @@ from treewright.scale import map_jobs, one_blas_thread
 
 BYTES_PER_VALUE = 4
 WORKING_SIZE = 64
-"""Minimum number of rows that are requested at one time, if the cache has space for twice as many."""
+"""Minimum number of rows requested at a time, if the cache has space for twice as many."""
 PIECE = 1 << 23
-"""Maximum number of kernel values that are computed at one time, unless one row has more."""
+"""Maximum number of kernel values computed at a time, unless one row has more."""
 ROWS_AT_ONCE = 16
-"""Maximum number of rows computed at one time with any number of threads: BLAS rounding depends on it."""
+"""Maximum number of rows computed at a time, for any number of threads; BLAS rounding depends on it."""
 READY_SHARE = 0.5
-"""Examples with cached rows go first while their violation is at least this share of the largest."""
+"""Cached rows are optimised first while their violation is at least this fraction of the largest."""
 GROWTH = 1 / 16
-"""Rows requested at one time, as a share of those in use."""
+"""Number of rows requested at a time, as a fraction of the rows in use."""
 INNER_SHARE = 0.1
-"""A working set is solved until this share of its initial violation is left."""
+"""Optimisation of a working set stops at this fraction of the initial violation."""
 INNER_STEPS = 100
-"""Maximum number of steps per variable of a working set."""
+"""Maximum number of optimisation steps per variable of a working set."""
 SECONDS_BETWEEN_REPORTS = 1.0
 
 
 class RowCache:
     """A least-recently-used cache of kernel rows, in single precision.
 
-    Once half of the rows are cached, values that they contain are not computed again.
+    Once half of the rows are cached, the values of new rows are copied from them where possible.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class RowCache:
     ----------
     kept : ndarray of float32, (capacity, n_examples)
     slots : ndarray of int, (n_examples,)
-        The slot of the row of each example, or -1.
+        The slot in `kept` of the row of each example, or -1.
     n_computed : int
         Number of rows computed so far.
     """
@@ -86,7 +86,7 @@ class RowCache:
         return len(self.kept)
 
     def fetch(self, rows: Integers) -> None:
-        """Compute the rows of some examples that are not cached."""
+        """Compute those rows of the given examples that are not cached."""
         self._clock += 1
         present = self.slots[rows] >= 0
         self._used[self.slots[rows[present]]] = self._clock
@@ -99,12 +99,12 @@ class RowCache:
         self._used[self.slots[rows]] = self._clock
 
     def get_places(self) -> dict[str, Integers]:
-        """Return which rows are cached, on which the path of the solver depends."""
+        """Return which rows are cached; the steps of the solver depend on it."""
         clock = np.array([self._clock])
         return {"owners": self._owners, "used": self._used, "fetched": self._fetched, "clock": clock}
 
     def set_places(self, places: dict[str, Integers]) -> None:
-        """Restore the cache, and compute its rows again."""
+        """Restore the state of the cache and recompute its rows."""
         slots = np.flatnonzero(places["owners"] >= 0)
         rows = places["owners"][slots]
         self._fill(rows, slots)
@@ -133,7 +133,7 @@ class RowCache:
         self.n_computed += len(missing)
 
     def _evaluate(self, rows: Integers) -> npt.NDArray[np.float32]:
-        """Return rows; values that cached rows contain are reused if there are many."""
+        """Return rows; if many rows are cached, values are copied from them."""
         slots = np.flatnonzero(self._owners >= 0)
         with np.errstate(over="ignore"):
             if 2 * len(slots) < len(self):
@@ -145,7 +145,7 @@ class RowCache:
         return values
 
     def _free(self, n_slots: int) -> Integers:
-        """Empty the least recently used slots."""
+        """Free the least recently used slots and return them."""
         slots = np.lexsort((self._fetched, self._used))[:n_slots]
         owners = self._owners[slots]
         self.slots[owners[owners >= 0]] = -1
@@ -157,14 +157,15 @@ def _check_finite(values: npt.NDArray[np.float32], rows: Integers) -> None:
     wrong = np.argwhere(~np.isfinite(values))
     if len(wrong):
         first, second = wrong[0]
-        found = f"the kernel of examples {rows[first]} and {second} is {values[first, second]}"
-        raise InputError(f"{found}; expected a finite number of 32 bits, as with normalize=True")
+        found = f"the kernel value of examples {rows[first]} and {second} is {values[first, second]}"
+        raise InputError(f"{found}; expected a finite 32-bit number; use normalize=True")
 
 
 class Solution(NamedTuple):
-    """A trained machine: the score of an example is its kernel values times `coef`, plus the intercept.
+    """A trained SVM.
 
-    `scores` are those of all examples in the cache, without the intercept.
+    The score of an example is the dot product of its kernel values and `coef`, plus `intercept`. `scores` are
+    the scores of all examples in the cache, without the intercept.
     """
 
     coef: FloatArray
@@ -176,7 +177,7 @@ class Solution(NamedTuple):
 
 
 def classification_problem(rows: Integers, signs: FloatArray, bounds: FloatArray) -> DualProblem:
-    """Return the dual problem of a classifier: examples, their signs, and bounds of coefficients."""
+    """Return the dual problem of a classifier, given rows, signs and upper bounds of coefficients."""
     high = np.where(signs > 0, bounds, 0.0)
     return DualProblem(rows, -signs, high - bounds, high)
 
@@ -184,7 +185,7 @@ def classification_problem(rows: Integers, signs: FloatArray, bounds: FloatArray
 def regression_problem(
     rows: Integers, targets: FloatArray, bounds: FloatArray, *, epsilon: float
 ) -> DualProblem:
-    """Return the dual problem of a regressor, with two variables per example: above and below its tube."""
+    """Return the dual problem of a regressor, with two variables per example: above and below the tube."""
     nothing = np.zeros_like(bounds)
     return DualProblem(
         np.concatenate([rows, rows]),
@@ -213,15 +214,15 @@ def solve(
     ----------
     problem : DualProblem
     cache : RowCache
-        Kernel rows of the examples of the problem.
+        Kernel rows of the examples in the problem.
     tol : float
-        Tolerance: the largest accepted violation of the optimality conditions.
+        Maximum accepted violation of the optimality conditions.
     max_iter : int, optional
         Maximum number of iterations.
     working_size : int
-        Minimum number of rows that are requested at one time; fewer if memory is short.
+        Minimum number of rows requested at a time; fewer if the cache is too small.
     name : str
-        Name of the machine in progress bars and messages.
+        Name of the SVM in progress bars and messages.
     """
     solver = _Solver(problem, cache, working_size)
     n_iter, reported = 0, time.monotonic()
@@ -243,7 +244,7 @@ def solve(
 
 
 class _Solver:
-    """The state of the solver."""
+    """The solver of one dual problem, with its state."""
 
     def __init__(self, problem: DualProblem, cache: RowCache, working_size: int) -> None:
         self.problem, self.cache = problem, cache
@@ -258,17 +259,17 @@ class _Solver:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether steps have become too small to change anything."""
+        """Whether several iterations in a row have changed nothing."""
         return self.n_idle > 1
 
     def measure(self) -> None:
-        """Find the largest violation, of all examples and of those with cached rows."""
+        """Compute the largest violation among all examples, and among those with cached rows."""
         self.rise, self.fall, *ready = measure(self.problem, self.dual, self.cache.slots)
         self.violation = float(self.rise - self.fall)
         self.ready_violation = float(ready[0] - ready[1])
 
     def improve(self, tol: float) -> None:
-        """Do one iteration."""
+        """Perform one iteration."""
         problem, dual, cache, working = self.problem, self.dual, self.cache, self.working
         if self.n_idle or self.ready_violation < max(tol, READY_SHARE * self.violation):
             self.fetch_rows()
@@ -281,9 +282,9 @@ class _Solver:
         self.measure()
 
     def fetch_rows(self) -> None:
-        """Request the rows that violate most; after an idle iteration, cached ones as well.
+        """Fetch the rows with the largest violations; after an idle iteration, cached rows count as well.
 
-        An iteration is idle if a row that it needed had just been evicted.
+        An iteration is idle if a row that it needed has just been evicted.
         """
         size = max(self.least, min(int(GROWTH * self.size), self.cache.capacity // 2)) // 2 * 2
         heaps = Heaps(np.zeros(size, dtype=np.int64), np.zeros(size))

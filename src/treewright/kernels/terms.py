@@ -1,8 +1,8 @@
 """Sums of kernels as lists of terms, whose features are concatenated.
 
-A weighted sum of kernels has the features of all its terms, each times the square root of its weight. A
-`Part` takes the features of a part of each example, a `Normalized` kernel divides those of each example by
-their norm. Products and powers have other features: pairs and conjunctions.
+A weighted sum of kernels has the features of all its terms, multiplied by the square roots of their weights.
+A `Part` has the features of a part of each example, and a `Normalized` kernel divides the features of each
+example by their norm. Products and powers have different features: pairs and conjunctions.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from treewright.kernels.inputs import Key, as_matrix, find_parts
 
 
 class Norm(NamedTuple):
-    """A kernel whose norm divides the features of each example, and the keys of the `Part` around it."""
+    """A kernel whose norm divides the features of each example, and the keys of the enclosing `Part`s."""
 
     kernel: Kernel
     keys: tuple[Key, ...]
@@ -32,12 +32,12 @@ class Term(NamedTuple):
     Attributes
     ----------
     kernel : Kernel
-        Kernel of trees or of vectors.
+        Tree kernel or vector kernel.
     weight : float
     keys : tuple
-        Keys of each `Part` around it, outermost first.
+        Keys of the enclosing `Part` kernels, outermost first.
     norms : tuple of Norm
-        Norms of each `Normalized` around it.
+        Norms of the enclosing `Normalized` kernels.
     """
 
     kernel: Any
@@ -47,17 +47,17 @@ class Term(NamedTuple):
 
     @property
     def part(self) -> Key | None:
-        """The part of an example that the kernel compares, as the key of one `Part`; None for all of it."""
+        """The key of the part of an example that the kernel compares, or None for the whole example."""
         if len(self.keys) < 2:
             return self.keys[0] if self.keys else None
         return tuple(step for key in self.keys for step in (key if isinstance(key, tuple) else (key,)))
 
     def find_parts(self, examples: Any) -> tuple[Integers, Any]:  # noqa: ANN401
-        """Return the numbers of the examples that have the part, and these parts."""
+        """Return the indices of the examples that have the part, and these parts."""
         return _follow(self.keys, examples)
 
     def find_scales(self, examples: Any) -> FloatArray:  # noqa: ANN401
-        """Return the factor of the features of each example: 1 divided by all norms, 0 for a norm of 0."""
+        """Return the factor of each example's features: 1 divided by all norms, or 0 if a norm is 0."""
         scales = np.ones(_count(examples))
         for norm in self.norms:
             rows, parts = _follow(norm.keys, examples)
@@ -69,13 +69,13 @@ class Term(NamedTuple):
         return scales
 
     def find_columns(self, examples: Any, n_columns: int | None = None) -> csr_matrix:  # noqa: ANN401
-        """Return the features of examples by a linear kernel of vectors.
+        """Return the features of examples in a linear vector kernel.
 
         Parameters
         ----------
         examples : list or matrix
         n_columns : int, optional
-            Number of columns; further ones are left out.
+            Number of columns; further columns are omitted.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class Term(NamedTuple):
 
 
 def place_rows(matrix: Any, rows: Integers, n_rows: int) -> csr_matrix:  # noqa: ANN401
-    """Return a matrix of `n_rows` rows with the rows of another at given positions, and the others empty."""
+    """Return a matrix with `n_rows` rows: the rows of `matrix` at the positions `rows`, and empty rows."""
     places = csr_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(n_rows, len(rows)))
     return csr_matrix(places @ matrix)
 
@@ -111,16 +111,17 @@ def _count(examples: Any) -> int:  # noqa: ANN401
 
 
 def list_terms(kernel: Kernel) -> list[Term]:
-    """Return the tree kernels of a sum; vector kernels are left out.
+    """Return the tree kernels of a sum, without its vector kernels.
 
     Raises
     ------
     InputError
-        For a sum without tree kernels, and for kernels whose fragments cannot be listed.
+        If the sum has no tree kernels, or if the fragments of a kernel cannot be listed.
     """
     terms = [term for term in _find_terms(kernel, Term(None, 1.0)) if not _is_of_vectors(term.kernel)]
     if not terms:
-        raise InputError(f"the kernel is {type(kernel).__name__}, of vectors alone; expected one of trees")
+        found = f"{type(kernel).__name__}, which compares only vectors"
+        raise InputError(f"the kernel is {found}; expected a tree kernel")
     for term in terms:
         check_kernel(term.kernel)
     return terms
@@ -132,7 +133,7 @@ def list_vector_terms(kernel: Kernel) -> list[Term]:
     Raises
     ------
     InputError
-        For kernels that are not linear: their features are not the columns of the vectors.
+        If a vector kernel is not linear: its features are not the columns of the vectors.
     """
     terms = [term for term in _find_terms(kernel, Term(None, 1.0)) if _is_of_vectors(term.kernel)]
     for term in terms:
@@ -140,13 +141,13 @@ def list_vector_terms(kernel: Kernel) -> list[Term]:
             kind = getattr(term.kernel, "kind", None)
             name = type(term.kernel).__name__ + (f" of the kind {kind}" if kind else "")
             raise InputError(
-                f"the kernel has {name}; expected linear kernels of vectors beside those of trees"
+                f"the kernel contains {name}; expected only linear vector kernels in addition to tree kernels"
             )
     return terms
 
 
 def _find_terms(kernel: Kernel, outer: Term) -> Iterator[Term]:
-    """Yield the kernels of trees and of vectors in a sum; `outer` has the compositions around it."""
+    """Yield the tree kernels and vector kernels in a sum; `outer` describes the enclosing kernels."""
     if isinstance(kernel, Sum):
         weights = np.ones(len(kernel.kernels)) if kernel.weights is None else kernel.weights
         for term, factor in zip(kernel.kernels, weights, strict=True):
@@ -159,25 +160,25 @@ def _find_terms(kernel: Kernel, outer: Term) -> Iterator[Term]:
         yield from _find_terms(kernel.kernel, outer._replace(norms=norms))
     elif kernel.why_no_fragments and not _is_of_vectors(kernel):
         raise InputError(
-            f"the kernel has {type(kernel).__name__}, {kernel.why_no_fragments}; "
-            f"expected a sum of {', '.join(_listed_kernels())} and kernels of vectors"
+            f"the kernel contains {type(kernel).__name__}, {kernel.why_no_fragments}; "
+            f"expected a sum of {', '.join(_listed_kernels())} and vector kernels"
         )
     else:
         yield outer._replace(kernel=kernel)
 
 
 def check_kernel(kernel: Kernel) -> TreeKernel:
-    """Return a tree kernel whose fragments can be listed; refuse others."""
+    """Return the kernel if its fragments can be listed; reject others."""
     if not isinstance(kernel, TreeKernel) or not _is_listed(type(kernel)):
         raise InputError(
-            f"the kernel is {type(kernel).__name__}; expected {', '.join(_listed_kernels())}, "
-            "or a sum of these: their fragments can be listed"
+            f"the kernel is {type(kernel).__name__}, whose fragments cannot be listed; "
+            f"expected {', '.join(_listed_kernels())}, or a sum of these"
         )
     return kernel
 
 
 def _is_listed(kind: type[Kernel]) -> bool:
-    """Return whether a kernel class itself declares which fragments it counts."""
+    """Return whether a kernel class itself declares the kind of fragments that it counts."""
     return vars(kind).get("fragments") is not None
 
 
@@ -186,6 +187,6 @@ def _listed_kernels() -> list[str]:
 
 
 def _is_of_vectors(kernel: Kernel) -> bool:
-    """Return whether a kernel, or all its components, compare vectors."""
+    """Return whether a kernel, or each of its components, compares vectors."""
     inner = [each for each in kernel.get_params().values() if isinstance(each, Kernel)]
     return all(map(_is_of_vectors, inner)) if inner else kernel.compares_vectors

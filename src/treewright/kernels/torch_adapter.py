@@ -1,4 +1,4 @@
-"""Candidate lists of any PyTorch model, for the derived kernels."""
+"""Candidate lists of any PyTorch model, for derived kernels."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,20 +13,21 @@ from treewright.kernels.decisions import GradientList, make_gradient_list
 
 
 class TorchGradients:
-    """Compute a `GradientList` of each candidate list: log probabilities and their gradients.
+    """Compute a `GradientList` for each candidate list: log probabilities and their gradients.
 
-    Any PyTorch model can so be used with the derived kernels (extra `neural`).
+    It allows any PyTorch model to be used with the derived kernels (requires the extra `neural`).
 
     Parameters
     ----------
     module : torch.nn.Module
-        The model, whose parameters the gradients refer to.
+        The model. Gradients are computed with respect to its parameters.
     log_probability : callable
-        Called with a list of candidates of any kind. Returns a tensor with the log probability of each, which
-        PyTorch can differentiate with respect to the parameters.
+        Function that is called with a list of candidates of any type. It returns a tensor with the log
+        probability of each candidate, which PyTorch can differentiate with respect to the parameters.
     parameters : sequence of str, optional
-        Names of the parameters to differentiate by, as in ``module.named_parameters()``; all by default.
-        Fewer parameters mean fewer features, and those of the output layer alone are often better.
+        Names of the parameters with respect to which derivatives are taken, as in
+        ``module.named_parameters()`` (default: all). Fewer parameters mean fewer features, and the parameters
+        of the output layer alone often give better results.
 
     Attributes
     ----------
@@ -37,8 +38,8 @@ class TorchGradients:
 
     See Also
     --------
-    TopRerankingKernel : Takes the lists that this computes.
-    make_gradient_list : Makes a list from arrays.
+    TopRerankingKernel : A kernel of such lists.
+    make_gradient_list : Creates a list from arrays.
 
     Examples
     --------
@@ -72,11 +73,11 @@ class TorchGradients:
         self._parameters = list(chosen.values())
 
     def __call__(self, lists: Iterable[Any]) -> list[GradientList]:
-        """Return the lists with probabilities and gradients; the module is in evaluation mode."""
+        """Return the log probabilities and gradients of each list, computed in evaluation mode."""
         return list(self.iterate(lists))
 
     def iterate(self, lists: Iterable[Any]) -> Iterator[GradientList]:
-        """Yield one list after the other, where they do not fit into memory together."""
+        """Yield the lists one by one, for lists that do not fit into memory together."""
         for number, candidates in enumerate(lists):
             with self._ready():
                 logs = self._log_probability(candidates)
@@ -100,13 +101,13 @@ class TorchGradients:
             )
         if not logs.requires_grad:
             raise InputError(
-                f"list {number}: what log_probability returned does not depend on the parameters; expected "
-                "them to require gradients, outside of torch.no_grad"
+                f"list {number}: the result of log_probability does not depend on the parameters; expected "
+                "parameters that require gradients, outside of torch.no_grad"
             )
 
     @contextmanager
     def _ready(self) -> Iterator[None]:
-        """Enable gradients and evaluation mode, and restore training mode at the end."""
+        """Enable gradients and evaluation mode; restore the previous mode at the end."""
         states = [(module, module.training) for module in self._module.modules()]
         self._module.eval()
         try:

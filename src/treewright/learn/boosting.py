@@ -1,8 +1,8 @@
 """Boosted decision trees under an L1 penalty that is lowered step by step.
 
-J. Turian and I. D. Melamed (2006), Computational challenges in parsing by classification; equations and
-steps of Listing 1 are numbered as there. Examples are drawn by priority sampling (N. Duffield, C. Lund and
-M. Thorup 2005).
+The method is that of J. Turian and I. D. Melamed (2006), Computational challenges in parsing by
+classification; equations and the steps of Listing 1 are numbered as in that paper. Examples are drawn by
+priority sampling (N. Duffield, C. Lund and M. Thorup 2005).
 """
 
 import time
@@ -36,7 +36,7 @@ from treewright.scale import map_slices
 BLOCK = 1 << 16
 """Number of examples whose features are extracted at once when all examples are processed."""
 ROUNDING = 1e-10
-"""Gains that differ by less than this share of the total weight are considered equal."""
+"""Gains that differ by less than this fraction of the total weight are considered equal."""
 
 
 class ExampleSource(Protocol):
@@ -51,7 +51,7 @@ class ExampleSource(Protocol):
         """Number of atomic features."""
 
     def extract(self, numbers: Integers) -> tuple[Integers, Leaves]:
-        """Return the features of some examples, given by their numbers in ascending order.
+        """Return the features of the examples with these indices, which are in ascending order.
 
         Returns
         -------
@@ -62,7 +62,7 @@ class ExampleSource(Protocol):
         """
 
     def percolate(self, tree: DecisionTree, out: Leaves) -> None:
-        """Write the number of the leaf that each example reaches."""
+        """Write the index of the leaf that each example reaches."""
 
 
 class CsrExamples:
@@ -73,7 +73,7 @@ class CsrExamples:
     rows : csr_matrix
         The matrix; its values are ignored.
     n_jobs : int
-        Number of threads for percolation.
+        Number of threads that assign examples to leaves.
     """
 
     def __init__(self, rows: csr_matrix, *, n_jobs: int = 1) -> None:
@@ -106,7 +106,7 @@ class CsrExamples:
         return indptr, self._rows.columns[places]
 
     def percolate(self, tree: DecisionTree, out: Leaves) -> None:
-        """Write the number of the leaf that each row reaches."""
+        """Write the index of the leaf that each row reaches."""
 
         def fill(part: slice) -> None:
             rows = self._rows._replace(indptr=self._rows.indptr[part.start : part.stop + 1])
@@ -117,7 +117,7 @@ class CsrExamples:
 
 
 class Sample(NamedTuple):
-    """A sample of the examples, their weights, and the share of the total weight that the sample lacks."""
+    """A sample of the examples, their weights, and the fraction of the total weight outside the sample."""
 
     numbers: Integers
     weights: FloatArray
@@ -125,7 +125,7 @@ class Sample(NamedTuple):
 
 
 class Seconds(NamedTuple):
-    """Seconds of each step of a tree (Table 2)."""
+    """Seconds spent on each step of building a tree (Table 2)."""
 
     sample: float
     extraction: float
@@ -150,7 +150,7 @@ class TreeRecord(NamedTuple):
     objective : float
         Loss plus penalty after the tree.
     lost : float
-        Share of the weight of the examples that were not in the sample.
+        Fraction of the total weight that belongs to examples outside the sample.
     seconds : Seconds
     """
 
@@ -184,9 +184,9 @@ def draw_sample(weights: FloatArray, size: int, *, random_state: Sequence[int]) 
     weights : ndarray of float
         Non-negative weights.
     size : int
-        Number of examples to draw; if there are fewer, all are taken.
+        Number of examples to draw; if there are fewer, all are used.
     random_state : sequence of int
-        Seed of the random numbers.
+        Seed of the random number generator.
     """
     n_examples = len(weights)
     if size >= n_examples:
@@ -214,10 +214,11 @@ class _Clock:
 
 
 class BoostedTrees:
-    """An ensemble that grows one tree at a time, under a penalty that is lowered when no split gains.
+    """An ensemble that grows tree by tree; its penalty is lowered when no split improves the objective.
 
     Call `grow` until it returns None, evaluate the ensemble on other data if needed, call `relax`, and
-    repeat. Each tree that is kept lowers the objective; if a sample is misleading, all examples are used.
+    repeat. Each tree that is kept lowers the objective. If a sample yields no such tree, all examples are
+    used.
 
     Parameters
     ----------
@@ -227,20 +228,20 @@ class BoostedTrees:
     biases : array of float, (n_examples,), optional
         Weights of the examples; 1 by default. Weights and labels are not copied.
     eta : float
-        Factor by which `relax` multiplies the largest penalty at which the root gains.
+        `relax` sets the penalty to this factor times the largest gradient at the root.
     sample_size : int, optional
         Number of examples on which each tree is built; all by default.
     prune : bool
-        Undo splits that do not gain over all examples, before leaves get their values; the paper does not. It
-        takes little time, and has no effect on trees built on all examples.
+        Undo splits that do not improve the objective over all examples, before leaves get their values. The
+        paper has no such step. Pruning takes little time, and has no effect on trees built on all examples.
     slack : float
-        Stop at a penalty when no gradient at the root exceeds it by more than this share. Otherwise the steps
-        would become smaller and smaller without end.
+        Training at a penalty ends when no gradient at the root exceeds it by more than this fraction. Without
+        this tolerance, the steps would become smaller and smaller without end.
     min_gain : float
-        Minimum gain of a split below the root, as a share of the penalty. The paper accepts any gain; then
-        trees test hundreds of rare features where a few are enough, and take ten times longer.
+        Minimum gain of a split below the root, as a fraction of the penalty. The paper accepts any gain;
+        trees then test hundreds of rare features where a few are enough, and take ten times longer to build.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
 
     Attributes
     ----------
@@ -255,7 +256,8 @@ class BoostedTrees:
     norm : float
         The sum of the absolute values of all leaves.
     largest : float or None
-        After `grow` has returned None, the largest gradient of the root and its parts, over all examples.
+        After `grow` has returned None, the largest gradient of the root and of its possible children, over
+        all examples.
 
     Examples
     --------
@@ -320,7 +322,7 @@ class BoostedTrees:
 
     @property
     def objective(self) -> float:
-        """Loss and penalty (equation 3)."""
+        """Loss plus penalty (equation 3)."""
         return self.loss + (self.penalty * self.norm if self.norm else 0.0)
 
     @property
@@ -339,9 +341,9 @@ class BoostedTrees:
         return self.sample_size is not None and self.sample_size < self._examples.n_examples
 
     def grow(self) -> TreeRecord | None:
-        """Add one tree, or return None if no split gains under the current penalty.
+        """Add one tree, or return None if no split improves the objective at the current penalty.
 
-        A tree whose leaves are all zero, which a sample may produce, has a record but is not kept.
+        A sample may produce a tree whose leaves are all zero; such a tree has a record but is not kept.
         """
         clock = _Clock()
         if self.is_sampled and (self._is_misled or np.isinf(self.penalty)):
@@ -367,7 +369,7 @@ class BoostedTrees:
         return largest > max(self.penalty * (1 + self.slack), self.penalty + self._tolerance)
 
     def _grow_from_all(self, clock: _Clock, sampling: float, extraction: float) -> TreeRecord | None:
-        """Add the tree of at most one split that gains most over all examples, if any split gains."""
+        """Add the best tree of at most one split over all examples, if it improves the objective."""
         sums = np.zeros(self._examples.n_features)
         building = clock.lap()
         for begin in range(0, self._examples.n_examples, BLOCK):
@@ -410,12 +412,12 @@ class BoostedTrees:
     def relax(self, lowest: float = 0.0) -> float:
         """Lower the penalty after `grow` has returned None, and return it.
 
-        It becomes `eta` times the largest penalty at which the root gains, or `lowest` if that is larger. If
-        all gradients are zero, it becomes `lowest`.
+        The new penalty is `eta` times the largest gradient at the root, but at least `lowest`.
         """
         if self.largest is None:
             raise InputError(
-                "the penalty was lowered while trees still gain; expected a call after grow has returned None"
+                "relax was called while trees still improve the objective; "
+                "expected a call after grow has returned None"
             )
         self.penalty = min(self.penalty, max(self.eta * self.largest, lowest))
         self.largest = None
@@ -424,12 +426,12 @@ class BoostedTrees:
     def grow_to(
         self, lowest: float, *, max_trees: int, after_tree: Callable[[TreeRecord], None] | None = None
     ) -> bool:
-        """Grow trees under decreasing penalties; return whether no split gains under the lowest.
+        """Grow trees under decreasing penalties; return whether no split helps at the lowest penalty.
 
         Parameters
         ----------
         lowest : float
-            The last penalty, positive.
+            The last penalty; positive.
         max_trees : int
             Maximum number of trees.
         after_tree : callable, optional
@@ -447,7 +449,7 @@ class BoostedTrees:
         return False
 
     def _lower(self, lowest: float) -> None:
-        """Lower the penalty as `relax` does; directly to the lowest if no split gains under that either."""
+        """Lower the penalty with `relax`; keep `largest` if no split improves the objective there either."""
         largest = self.largest
         self.relax(lowest)
         if largest is not None and not self._gains(largest):
@@ -481,7 +483,7 @@ class BoostedTrees:
         *,
         biases: npt.ArrayLike | None = None,
     ) -> Self:
-        """Restore the ensemble, to continue with the same examples."""
+        """Restore the ensemble, so that training can continue with the same examples."""
         values = state.values
         options = {
             name: values[name]
@@ -490,7 +492,7 @@ class BoostedTrees:
         self = cls(examples, labels, biases=biases, **options)
         if state.arrays["confidences"].shape != self.confidences.shape:
             n_kept = len(state.arrays["confidences"])
-            raise InputError(f"there are {examples.n_examples} examples; expected the {n_kept} of the state")
+            raise InputError(f"there are {examples.n_examples} examples; expected {n_kept}, as in the state")
         self.penalty = np.inf if values["penalty"] is None else float(values["penalty"])
         self.norm, self.largest = float(values["norm"]), values["largest"]
         self._is_misled = bool(values["is_misled"])
@@ -511,7 +513,9 @@ def _checked_labels(
             raise InputError(f"{name} have the shape {array.shape}; expected {(n_examples,)}")
     if not np.isin(signs, (-1, 1)).all():
         wrong = signs[~np.isin(signs, (-1, 1))][0]
-        raise InputError(f"labels have {wrong.item()!r}; expected only 1 and -1")
+        raise InputError(f"labels contain {wrong.item()!r}; expected only 1 and -1")
     if not (np.isfinite(counts) & (counts >= 0)).all():
-        raise InputError("biases have a value below zero, or none; expected numbers from 0")
+        raise InputError(
+            "biases contain a negative number, NaN or infinity; expected finite numbers of at least 0"
+        )
     return signs.astype(np.int8, copy=False), counts

@@ -1,4 +1,4 @@
-"""The averaged perceptron in its dual form (Collins & Duffy 2002), which sees rows only through a kernel."""
+"""The averaged perceptron in its dual form (Collins & Duffy 2002), which accesses rows only by a kernel."""
 
 from typing import Protocol, Self
 
@@ -13,7 +13,7 @@ from treewright.scale import one_blas_thread
 
 
 class KernelBlocks(Protocol):
-    """Numbered rows for which kernel values can be computed."""
+    """Rows, identified by their indices, for which kernel values can be computed."""
 
     def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
         """Return the kernel values of all pairs, (len(rows_a), len(rows_b))."""
@@ -23,8 +23,8 @@ class KernelPerceptron:
     """Averaged kernel perceptron that ranks the rows of lists.
 
     The score of a row is a weighted sum of its kernel values with the support rows. A list is a mistake if a
-    wrong row scores at least as high as the right one. A mistake adds 1 to the coefficient of the right row
-    and subtracts 1 from that of the best wrong row. The final coefficients are the mean over all visited
+    wrong row scores at least as high as the correct one. A mistake adds 1 to the coefficient of the correct
+    row and subtracts 1 from that of the best wrong row. The final coefficients are the mean over all visited
     lists.
 
     Kernel values between lists and support rows are cached: 8 bytes for each pair of a row and a support row,
@@ -61,7 +61,7 @@ class KernelPerceptron:
         right: npt.ArrayLike,
         base_scores: npt.ArrayLike | None = None,
     ) -> Self:
-        """Train on lists with known right rows.
+        """Train on lists with known correct rows.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class KernelPerceptron:
         indptr : array of int, (n_lists + 1,)
             List i has the rows from `indptr[i]` to `indptr[i + 1]`.
         right : array of int, (n_lists,)
-            The right row of each list, numbered across all lists.
+            Index of the correct row of each list, counted across all lists.
         base_scores : array of float, (n_rows,), optional
             Scores that are added to the learnt scores.
         """
@@ -103,10 +103,10 @@ class KernelPerceptron:
 
 
 class _Ranking:
-    """State of the perceptron during training: the mistakes so far, and how many each list has processed.
+    """State of the perceptron during training: the mistakes so far, and the scores of each list.
 
-    `scores` of a list include the first `seen` mistakes. `kept` holds the cached kernel values of a list's
-    rows with the support, as of its last visit or until the cache was full.
+    The `scores` of a list include the first `seen` mistakes of the training. `kept` holds the cached kernel
+    values of a list's rows with the support rows; there are no new ones once the cache is full.
     """
 
     def __init__(self, kernel: KernelBlocks, indptr: Integers, scores: FloatArray, room: int) -> None:
@@ -123,7 +123,7 @@ class _Ranking:
         self.kept = [np.empty((size, 0)) for size in np.diff(indptr)]
 
     def visit(self, number: int, right: int) -> bool:
-        """Rank one list and return whether it was a mistake."""
+        """Rank one list and return whether it is a mistake."""
         self._catch_up(number)
         begin, end = self.indptr[number : number + 2]
         rivals = self.scores[begin:end].copy()
@@ -137,7 +137,7 @@ class _Ranking:
         return is_mistake
 
     def average(self) -> tuple[Integers, FloatArray]:
-        """Return the support and its coefficients, averaged over all steps."""
+        """Return the support rows and their coefficients, averaged over all steps."""
         weights = 1 - np.array(self.steps) / max(self.n_steps, 1)
         return np.array(self.support, dtype=np.int64), self._coefficients(self.mistakes, weights)
 
@@ -184,13 +184,14 @@ def _checked_lists(indptr: npt.ArrayLike, right: npt.ArrayLike) -> tuple[Integer
     bounds, rows = np.asarray(indptr, dtype=np.int64), np.asarray(right, dtype=np.int64)
     if bounds.shape != (len(rows) + 1,):
         raise InputError(
-            f"indptr has the shape {bounds.shape}; expected ({len(rows) + 1},), one more than the lists"
+            f"indptr has the shape {bounds.shape}; expected ({len(rows) + 1},), "
+            "one more than the number of lists"
         )
     outside = np.flatnonzero((rows < bounds[:-1]) | (rows >= bounds[1:]))
     if len(outside):
         number = int(outside[0])
         low, high = bounds[number], bounds[number + 1] - 1
-        raise InputError(f"list {number}: the right row is {rows[number]}; expected {low} to {high}")
+        raise InputError(f"list {number}: the correct row is {rows[number]}; expected {low} to {high}")
     return bounds, rows
 
 

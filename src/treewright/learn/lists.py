@@ -20,7 +20,7 @@ MOST_UNPACKED = 1 << 25
 class RowSource(Protocol):
     """Feature rows, one per candidate: an array, a CSR matrix, or an object that computes rows on demand.
 
-    Learners ask for the rows of one list at a time.
+    Learners request the rows of one list at a time.
     """
 
     @property
@@ -52,7 +52,7 @@ class CandidateLosses(NamedTuple):
     best: Integers
 
     def spans(self) -> list[tuple[int, int]]:
-        """Return the first row and the end of each list."""
+        """Return the start and the end of each list, as row indices."""
         return list(pairwise(self.indptr.tolist()))
 
 
@@ -77,7 +77,7 @@ class LinearRanker:
         return np.asarray(kernel_scores + scores, dtype=np.float64)
 
     def score(self, rows: Any, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None) -> FloatArray:  # noqa: ANN401
-        """Return the final scores of candidates, base scores included."""
+        """Return the final scores of candidates, including base scores."""
         return self.combine(self.kernel_scores(rows), indptr, base_scores)
 
 
@@ -114,9 +114,7 @@ def check_numbers(name: str, values: npt.ArrayLike, n_values: int) -> FloatArray
     except (TypeError, ValueError):
         raise InputError(f"{name} is {type(values).__name__}; expected an array of numbers") from None
     if numbers.shape != (n_values,):
-        raise InputError(
-            f"{name} has the shape {numbers.shape}; expected ({n_values},), one for each candidate"
-        )
+        raise InputError(f"{name} has the shape {numbers.shape}; expected ({n_values},), one per candidate")
     if not np.isfinite(numbers).all():
         raise InputError(f"{name} contains {numbers[~np.isfinite(numbers)][0]}; expected finite numbers")
     return numbers

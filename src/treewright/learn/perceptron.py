@@ -24,9 +24,9 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     epochs : int
         Number of passes over the samples, each in a new random order.
     rate : float
-        Learning rate. It only matters relative to `margin` and to initial weights.
+        Learning rate. Only its ratio to `margin` and to the initial weights matters.
     margin : float
-        Update unless the right class wins by more than this.
+        Update unless the score of the correct class exceeds all others by more than this.
     random_state : int
         Seed for the order of the samples.
 
@@ -35,9 +35,9 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : ndarray, (n_classes,)
         The class labels.
     coef_ : ndarray of float, (n_classes or 1, n_features)
-        Weights of the features; one row if there are two classes.
+        Weights of the features; a single row if there are two classes.
     intercept_ : ndarray of float, (n_classes or 1,)
-        Intercepts; one if there are two classes.
+        Intercepts; a single one if there are two classes.
     n_updates_ : list of int
         Number of updates in each epoch.
 

@@ -31,9 +31,9 @@ class AveragedRanker:
     epochs : int
         Number of passes over the lists, each in a new random order.
     rate : float
-        Learning rate. It only matters relative to base scores and initial weights.
+        Learning rate. Only its ratio to `margin`, base scores and initial weights matters.
     margin : float
-        Update unless the right row wins by more than this times the cost of each other row.
+        Update unless the correct row beats every other row by more than this times the cost of the other row.
     random_state : int
         Seed for the order of the lists.
 
@@ -67,11 +67,11 @@ class AveragedRanker:
         rows : csr_matrix, (n_rows, n_features)
             Binary feature matrix.
         alternatives : Alternatives
-            The rows of each list, the right one last, with their costs and base scores.
+            The rows of each list, the correct one last, with their costs and base scores.
         coef_init : ndarray of float, optional
             Weights to start from.
         trust : ndarray of float, (n_features,), optional
-            Factor on the learning rate of each feature.
+            Factor by which the learning rate of each feature is multiplied.
         """
         check_integer("epochs", self.epochs, minimum=1)
         check_number("rate", self.rate, low=1e-12, high=1e12)
@@ -105,7 +105,7 @@ class LogLinearRanker:
     """Conditional log-linear model (maximum entropy) that ranks the rows of lists.
 
     The probability of a row is the softmax of the scores in its list. Training maximises the log-likelihood
-    of the right rows minus an L2 penalty.
+    of the correct rows minus an L2 penalty.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class LogLinearRanker:
     ----------
     coef_ : ndarray of float, (n_features,)
     base_weight_ : float
-        Learnt factor on the base scores; it has no penalty.
+        Learnt factor of the base scores; it is not penalised.
     """
 
     def __init__(self, *, penalty: float = 10.0, max_iter: int = 60) -> None:
@@ -140,11 +140,11 @@ class LogLinearRanker:
         rows : csr_matrix, (n_rows, n_features)
             Binary feature matrix.
         alternatives : Alternatives
-            The rows of each list, the right one last, with their base scores; costs are ignored.
+            The rows of each list, the correct one last, with their base scores; costs are ignored.
         coef_init : ndarray of float, optional
-            Weights to start from; the factor on the base scores starts at 1.
+            Weights to start from; the factor of the base scores starts at 1.
         trust : ndarray of float, (n_features,), optional
-            Divisor of the penalty of each feature.
+            The penalty of each feature is divided by its trust.
         """
         self._check()
         return self._maximize(_Likelihood(rows, alternatives, trust), coef_init)
@@ -203,7 +203,7 @@ def fit_penalties(
 class _Likelihood:
     """The objective: the negative log-likelihood plus the penalty, with its gradient.
 
-    Features are scaled by `sizes`, so that one penalty for all equals a penalty divided by the trust in each.
+    Features are scaled by `sizes`, which has the same effect as dividing the penalty of each by its trust.
     """
 
     def __init__(self, rows: csr_matrix, alternatives: Alternatives, trust: FloatArray | None) -> None:
@@ -232,7 +232,7 @@ class _Likelihood:
 
 
 def _spread(sizes: FloatArray, rows: csr_matrix) -> npt.NDArray[np.float32]:
-    """Return the scale of the feature of each stored value; single precision halves memory traffic."""
+    """Return the scale of each stored value, that of its feature; single precision halves memory traffic."""
     single, values = sizes.astype(np.float32), np.empty(rows.nnz, dtype=np.float32)
     # NumPy copies the index array at twice its size, so look up in chunks.
     for begin in range(0, rows.nnz, LOOKED_UP_AT_ONCE):
@@ -244,4 +244,4 @@ def _spread(sizes: FloatArray, rows: csr_matrix) -> npt.NDArray[np.float32]:
 def _check_rows(rows: csr_matrix, alternatives: Alternatives) -> None:
     lowest, highest = alternatives.rows.min(initial=0), alternatives.rows.max(initial=-1)
     if lowest < 0 or highest >= rows.shape[0]:
-        raise InputError(f"rows has {rows.shape[0]} rows; alternatives refer to {lowest} to {highest}")
+        raise InputError(f"rows has {rows.shape[0]} rows; alternatives refer to rows {lowest} to {highest}")

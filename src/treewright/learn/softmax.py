@@ -21,24 +21,24 @@ LEAST, MOST = 1e-12, 1e12
 class SoftmaxRanker(LinearRanker):
     """Softmax over the candidates of each list, trained by L-BFGS with an L2 penalty.
 
-    The probability of a candidate is the softmax of the scores in its list, base scores included.
+    The probability of a candidate is the softmax of the scores in its list, including base scores.
 
     Parameters
     ----------
     objective : {"likelihood", "expected-loss"}
         Minimise the negative log-likelihood of the best candidates, or the expected loss, which is not
-        convex. Both are summed over lists.
+        convex. Both objectives are summed over lists.
     penalty : float
         Strength of the L2 penalty: half of it times the sum of the squared weights.
     max_iter : int
-        Maximum number of L-BFGS iterations. Each reads all rows at least once.
+        Maximum number of L-BFGS iterations. Each iteration reads all rows at least once.
 
     Attributes
     ----------
     coef_ : ndarray of float, (n_features,)
         Weights of the features.
     objective_ : float
-        Value of the objective, penalty included.
+        Value of the objective, including the penalty.
     n_iter_ : int
         Number of L-BFGS iterations.
     """

@@ -1,9 +1,10 @@
-"""Boosted decision trees in small steps under an L1 penalty, each tree grown best split first.
+"""Boosted decision trees, fitted in small steps under an L1 penalty and each grown best split first.
 
-The objective is that of J. Turian and I. D. Melamed (2006), see `treewright.learn.boosting`. There, questions
-cost nothing: on sparse data a leaf asks for hundreds of rare features to be absent, and overfits. What
-differs here lets an ensemble of many trees generalise: a split is worth what the objective falls by, not its
-gradient; a tree has few leaves; each leaf goes a share of the way; and the penalty falls after each tree.
+The objective is that of J. Turian and I. D. Melamed (2006); see `treewright.learn.boosting`. In their method,
+splits have no cost: on sparse data, a leaf may require the absence of hundreds of rare features, and
+overfits. Four changes let an ensemble of many trees generalise. A split is chosen by the decrease of the
+objective, not by its gradient; a tree has few leaves; the value of each leaf is a fraction of its Newton
+step; and the penalty is lowered after each tree.
 """
 
 from collections.abc import Callable
@@ -29,21 +30,21 @@ from treewright.native.learn.stagewise import (
 from treewright.scale import map_jobs
 
 DAMPING = 1.0
-"""Added to the curvature of each leaf, which limits the steps of small leaves."""
+"""Constant added to the curvature of each leaf; it limits the steps of small leaves."""
 TOLERANCE = 1e-4
-"""Minimum relative decrease of the loss for another tree."""
+"""Minimum relative decrease of the loss; training stops if no tree reaches it."""
 TINY = 1e-300
 ROUNDING = 1e-10
 """Tolerance for equal scores, relative to the total curvature."""
 
 
 class BinaryMatrix:
-    """The rows of a binary matrix in both orders, shared by several growers.
+    """A binary matrix stored both by rows and by columns, shared by several growers.
 
     Parameters
     ----------
     rows : csr_matrix
-        Its values are not looked at; columns ascend within each row.
+        The matrix, with columns in ascending order within each row; its values are ignored.
     """
 
     def __init__(self, rows: csr_matrix) -> None:
@@ -62,7 +63,7 @@ class TreeGrower:
     max_leaves : int
         Maximum number of leaves of a tree.
     damping : float
-        What is added to the curvature of a leaf, above zero.
+        Positive constant added to the curvature of each leaf.
     """
 
     def __init__(self, data: BinaryMatrix, *, max_leaves: int, damping: float) -> None:
@@ -93,20 +94,21 @@ class TreeGrower:
     ) -> tuple[DecisionTree | None, float]:
         """Grow a tree and add its predictions to the scores; return it, or None if all leaves are zero.
 
-        Also returned is by how much the objective falls, as far as gradients and curvatures can tell.
+        Also return the decrease of the objective, as estimated from gradients and curvatures.
 
         Parameters
         ----------
         slopes : GradientPair
-            Of all examples.
+            Gradients and curvatures of all examples.
         penalty : float
         rate : float
-            The share of the way that each leaf goes.
+            Learning rate: the fraction of its Newton step that each leaf takes.
         scores : ndarray of float, (n_examples,)
         sample : ndarray of int, optional
-            Examples to choose splits by, ascending. Leaves get their values from all.
+            Indices of the examples used to choose splits, in ascending order. Leaves get their values from
+            all examples.
         weights : ndarray of float, optional
-            What each of these counts.
+            Weights of the examples in the sample.
         """
         limits = GrowthLimits(penalty, self._damping, ROUNDING * float(slopes.curvatures.sum()))
         if sample is None:
@@ -139,7 +141,7 @@ class TreeGrower:
         return prune_tree(tree), fall
 
     def _percolate(self, tree: DecisionTree, slopes: GradientPair) -> None:
-        """Assign all examples to leaves and sum their gradients there."""
+        """Assign all examples to leaves, and sum the gradients and curvatures in each leaf."""
         wanted = np.zeros(self._data.n_features, dtype=np.int32)
         boosting.percolate(
             self._data.rows, tree, wanted, np.zeros(len(tree.features), np.int64), self._labels
@@ -156,7 +158,7 @@ class TreeStep(NamedTuple):
     ----------
     penalty : float
     n_leaves, n_nonzero : int
-        Leaves that were kept, and those of them that add something.
+        Number of leaves that were kept, and number of those with non-zero values.
     loss : float
         The sum of the log-loss before the tree.
     """
@@ -174,31 +176,31 @@ class TreeStep(NamedTuple):
 class StagewiseTrees:
     """Ensembles of trees for several binary problems over the same rows.
 
-    Each grows one tree per round, with a common penalty that falls after each round.
+    Each ensemble grows one tree per round; the penalty, which all share, is lowered after each round.
 
     Parameters
     ----------
     rows : csr_matrix
-        Binary, with sorted columns.
+        Binary matrix with sorted columns.
     targets : ndarray of bool, (n_problems, n_examples)
-        Which examples are positive.
+        Whether each example is positive, for each problem.
     weights : ndarray of float, (n_examples,)
-        Above zero.
+        Positive weights of the examples.
     first, lowest : float
-        The first penalty, and that which it falls to.
+        The first and the lowest penalty.
     learning_rate, max_leaves, eta, sample_size, n_jobs, random_state
-        As of `treewright.L1BoostedTrees`.
+        Same as in `treewright.L1BoostedTrees`.
 
     Attributes
     ----------
     penalty : float
-        That of the last round.
+        The penalty of the last round.
     trees : list of list of DecisionTree
-        For each problem, those with non-zero leaves.
+        For each problem, the trees with non-zero leaves.
     last_trees : list of DecisionTree or None
-        Those of the last round.
+        The tree of each problem in the last round; None if all its leaves are zero.
     steps : list of list of TreeStep
-        For each problem, one of each round.
+        For each problem, the statistics of the tree of each round.
     intercepts : ndarray of float, (n_problems,)
     scores : ndarray of float, (n_problems, n_examples)
     """
@@ -234,7 +236,7 @@ class StagewiseTrees:
 
     @property
     def n_rounds(self) -> int:
-        """Number of trees of each problem."""
+        """Number of trees grown for each problem."""
         return len(self.steps[0])
 
     @property
@@ -243,14 +245,14 @@ class StagewiseTrees:
         return sum(step.n_nonzero for steps in self.steps for step in steps)
 
     def grow_to(self, max_trees: int, after_round: Callable[["StagewiseTrees"], bool]) -> bool:
-        """Grow trees up to a number; tell whether no further tree would lower the objective.
+        """Grow trees up to a maximum number; return whether no further tree would lower the objective.
 
         Parameters
         ----------
         max_trees : int
-            Of each problem.
+            Maximum number of trees for each problem.
         after_round : callable
-            Tells whether to go on.
+            Called after each round; returns whether to continue.
         """
         while self.n_rounds < max_trees:
             self.penalty = max(self._first * self._eta**self.n_rounds, self._lowest)

@@ -38,7 +38,7 @@ class StructuredSVM(LinearRanker):
     max_iter : int
         Maximum number of passes over the lists.
     tol : float
-        Stop when the duality gap is below this share of the objective.
+        Stop when the duality gap is below this fraction of the objective.
     random_state : int
         Seed for the order of the lists.
 
@@ -49,7 +49,7 @@ class StructuredSVM(LinearRanker):
     objective_ : float
         Value of the objective.
     gap_ : float
-        Duality gap: the objective exceeds its minimum by at most this.
+        Duality gap: an upper bound on how far the objective is above its minimum.
     n_iter_ : int
         Number of passes over the lists.
 
@@ -107,7 +107,7 @@ class StructuredSVM(LinearRanker):
         rng = np.random.default_rng(self.random_state)
         search = _DualSolver(rows, lists, float(self.penalty))
         self.n_iter_, self.gap_, self.objective_ = 0, np.inf, 0.0
-        with task("structured machine", total=self.max_iter, unit="passes") as counted:
+        with task("structured SVM", total=self.max_iter, unit="passes") as counted:
             while self.n_iter_ < self.max_iter and self.gap_ > self.tol * self.objective_:
                 for number in rng.permutation(len(lists.best)).tolist():
                     search.mend(number)
@@ -121,8 +121,8 @@ class StructuredSVM(LinearRanker):
 class _DualSolver:
     """State of the solver: for each list, a distribution of its dual weight of 1 over its candidates.
 
-    The weights are the sum over lists of the best row minus the expected row under these shares, divided by
-    the penalty. At the start all shares are with the best rows, and the weights are zero.
+    The weights are the sum over lists of the best row minus the expected row under this distribution, divided
+    by the penalty. Initially, each list's dual weight is on its best row, and the weights are zero.
     """
 
     def __init__(self, rows: RowSource, lists: CandidateLosses, penalty: float) -> None:
@@ -135,7 +135,7 @@ class _DualSolver:
         self._margins = lists.excess + lists.base_scores - np.repeat(lists.base_scores[lists.best], sizes)
 
     def mend(self, number: int) -> None:
-        """Move the dual shares of a list to its worst violators while that improves the dual."""
+        """Move the dual weight of a list to its worst violators while that improves the dual objective."""
         begin, end = self._spans[number]
         block, shares = self._rows[begin:end], self._shares[begin:end]
         violations = self._margins[begin:end] + block @ self.weights

@@ -58,10 +58,10 @@ def score_rows(rows: csr_matrix, forest: DecisionForest) -> FloatArray:
 
 
 def unsplit(tree: DecisionTree, leaves: Leaves, signed: FloatArray, limits: SplitLimits) -> DecisionTree:
-    """Undo the splits of a tree that gain nothing on all examples; move their examples to the kept leaves.
+    """Undo splits that do not improve the objective over all examples; move their examples to kept leaves.
 
-    A split gains if the gains below it exceed the gain of its own node as a leaf. The tree was built on a
-    sample; `leaves` holds the leaf of every example, `signed` their signed weights.
+    A split is kept if the gains below it exceed the gain of its own node as a leaf. The tree was built on a
+    sample; `leaves` holds the leaf of every example, and `signed` its signed weight.
     """
     sums = np.zeros(len(tree.features))
     native.sum_leaves(leaves, signed, sums)
@@ -141,7 +141,7 @@ class TreeBuilder:
         self._capacity = n_examples
 
     def start(self, rows: FeatureRows, signed: FloatArray, least: float = 0.0) -> float:
-        """Load examples with signed weights; return the largest penalty at which no split gains."""
+        """Load examples with signed weights; return the lowest penalty at which no split helps."""
         if len(signed) > self._capacity:
             self._reserve(len(signed))
         if least > 0:
@@ -175,7 +175,7 @@ def find_values(
 ) -> FloatArray:
     """Return, for each leaf, the value that minimises loss plus penalty over its examples (steps 9 and 10).
 
-    It is zero exactly where the gradient does not exceed the penalty.
+    The value is zero if and only if the gradient of the leaf does not exceed the penalty.
     """
     sums, values = np.zeros(n_nodes), np.zeros(n_nodes)
     native.sum_leaves(leaves, signed, sums)
@@ -238,7 +238,7 @@ def forest_from(state: State) -> DecisionForest:
 
 
 def make_stump(sums: FloatArray, total: float, penalty: float, tolerance: float) -> DecisionTree:
-    """Return a tree with the single split that gains most, or with one leaf if no split gains."""
+    """Return a tree with only the best split, or with a single leaf if no split improves the objective."""
     gains = np.maximum(0, np.abs(sums) - penalty) + np.maximum(0, np.abs(total - sums) - penalty)
     links = [[-1], [-1], [-1]]
     if gains.size and gains.max() > max(0.0, abs(total) - penalty) + tolerance:

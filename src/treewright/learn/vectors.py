@@ -1,8 +1,8 @@
 """Word vectors from the contexts of words in sentences.
 
-Latent semantic analysis of pointwise mutual information, with the smoothing of contexts and the symmetric
-weighting of dimensions of Levy, Goldberg & Dagan (2015), Improving Distributional Similarity with Lessons
-Learned from Word Embeddings.
+The vectors come from latent semantic analysis of pointwise mutual information. Context smoothing and
+symmetric weighting of dimensions follow Levy, Goldberg & Dagan (2015), Improving Distributional Similarity
+with Lessons Learned from Word Embeddings.
 """
 
 from collections import Counter
@@ -17,11 +17,11 @@ from treewright._validate import check_integer
 from treewright.scale import one_blas_thread
 
 CONTEXT_POWER = 0.75
-"""Exponent of the context counts, which reduces the influence of rare contexts."""
+"""Exponent applied to context counts; it reduces the influence of rare contexts."""
 DIMENSION_POWER = 0.5
-"""Exponent of the singular values that weight the dimensions."""
+"""Exponent applied to the singular values that weight the dimensions."""
 SHORTEST = 1e-8
-"""Shortest vector that is kept, as a share of the longest."""
+"""Minimum length of a vector that is kept, as a fraction of the longest."""
 NOWHERE = -1
 
 Floats = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ def learn_vectors(
     size : int
         Size of the vectors; limited by the number of distinct words.
     window : int
-        Maximum distance of a context word. A word at distance d counts 1/d.
+        Maximum distance of a context word. A word at distance d has the weight 1/d.
     min_count : int
         Minimum count of a word.
     random_state : int

@@ -1,9 +1,9 @@
 """The voted perceptron over lists of candidates, with updates scaled by losses (Titov & Henderson 2005).
 
-The best candidate of a list is compared with each other candidate in turn. If the other scores at least as
-high, the weights move towards the best candidate, by an amount equal to the loss of the other (figure 1 of
-the paper). Base scores, such as those of the model that produced the candidates, are added throughout, so
-that learning starts from that model.
+The best candidate of a list is compared with each other candidate in turn. If the other candidate scores at
+least as high, the weights move towards the best candidate, by an amount equal to the loss of the other
+(figure 1 of the paper). Base scores, such as those of the model that produced the candidates, are added
+throughout, so that learning starts from that model.
 """
 
 from collections.abc import Callable, Iterable
@@ -48,10 +48,10 @@ class UpdateHistory(NamedTuple):
     Attributes
     ----------
     right, wrong : ndarray of int, (n_updates,)
-        The rows of each update, as positions in the support.
+        The rows of each update, as positions among the support rows.
     amounts : ndarray of float, (n_updates,)
     lives : ndarray of int, (n_updates + 1,)
-        Number of comparisons that the initial weights, and those after each update, survived.
+        Number of comparisons survived by the initial weights and by the weights after each update.
     """
 
     right: Integers
@@ -66,7 +66,7 @@ class UpdateHistory(NamedTuple):
         return np.asarray(added - taken, dtype=np.float64)
 
     def remaining(self) -> FloatArray:
-        """Return the share of all comparisons that came after each update."""
+        """Return the fraction of all comparisons that came after each update."""
         after = np.cumsum(self.lives[:0:-1])[::-1]
         return np.asarray(after / max(1, int(self.lives.sum())), dtype=np.float64)
 
@@ -81,7 +81,7 @@ class _Weights(Protocol):
         """Return the kernel values between the rows of a list."""
 
     def move(self, begin: int, end: int, amounts: FloatArray, late: FloatArray) -> None:
-        """Add `amounts[i]` times row i of a list; `late` is the same with each update times its step."""
+        """Add `amounts[i]` times row i of a list; in `late`, each update is also multiplied by its step."""
 
 
 class _Voted:
@@ -160,8 +160,8 @@ class VotedPerceptron(_Voted):
     epochs : int
         Number of passes over the lists.
     voting : bool
-        Let every weight vector of the training vote, weighted by the comparisons it survived. Otherwise use
-        the averaged weights, which is much faster and takes less memory.
+        Combine the votes of all weight vectors of the training, each weighted by the number of comparisons it
+        survived. Otherwise use the averaged weights, which is much faster and takes less memory.
     shuffle : bool
         Visit the lists in a new random order in each pass.
     random_state : int
@@ -265,8 +265,8 @@ class KernelVotedPerceptron(_Voted):
     epochs : int
         Number of passes over the lists.
     voting : bool
-        Let every weight vector of the training vote, weighted by the comparisons it survived. Otherwise use
-        the averaged weights.
+        Combine the votes of all weight vectors of the training, each weighted by the number of comparisons it
+        survived. Otherwise use the averaged weights.
     shuffle : bool
         Visit the lists in a new random order in each pass.
     random_state : int
@@ -382,7 +382,7 @@ class _Dual:
 
 
 def _pass_once(weights: _Weights, lists: CandidateLosses, order: Iterable[int], step: int) -> list[Update]:
-    """Visit each list once; `step` is the number of comparisons before."""
+    """Visit each list once; `step` is the number of earlier comparisons."""
     spans = lists.spans()
     updates: list[Update] = []
     for number in order:
@@ -407,8 +407,8 @@ def _compare(
 ) -> list[tuple[int, float, int]]:
     """Compare the best candidate of a list with all others; return each mistake, its amount and its step.
 
-    A candidate with the same loss as the best is never a mistake. A worse one with an equal score is, so that
-    learning can start from equal scores.
+    A candidate with the same loss as the best is never a mistake. A worse candidate with an equal score is a
+    mistake, so that learning can start from equal scores.
     """
     is_worse = excess > 0
     if not (scores[is_worse] >= scores[best]).any():
@@ -456,9 +456,7 @@ def count_votes(history: UpdateHistory, block: FloatArray, base_scores: FloatArr
 def check_row_count(rows: RowSource, lists: CandidateLosses) -> None:
     """Raise an error unless there is one row per candidate."""
     if rows.shape[0] != len(lists.excess):
-        raise InputError(
-            f"rows has {rows.shape[0]} rows; expected {len(lists.excess)}, one for each candidate"
-        )
+        raise InputError(f"rows has {rows.shape[0]} rows; expected {len(lists.excess)}, one per candidate")
 
 
 def _take_rows(rows: RowSource, numbers: Integers) -> Any:  # noqa: ANN401

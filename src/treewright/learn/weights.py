@@ -11,9 +11,9 @@ FloatTable = npt.NDArray[np.float32]
 
 N_LEVELS, N_COMPACT_LEVELS = 127, 12
 SMALLEST_SHARE, SMALLEST_COMPACT_SHARE = 2.0**-16, 2.0**-5
-"""Smallest magnitude that is kept, as a share of the largest weight; smaller weights become 0."""
+"""Minimum magnitude that is kept, as a fraction of the largest weight; smaller weights become 0."""
 LARGEST_WEIGHT = 1e9
-"""Larger than any learnt weight, and small enough for sums to keep their precision."""
+"""A bound that is larger than any learnt weight, and small enough for sums to keep their precision."""
 
 
 def make_table(bits: int) -> FloatTable:
@@ -27,7 +27,7 @@ def table_shift(table: npt.NDArray[Any]) -> np.uint64:
 
 
 def average(weights: FloatTable, totals: npt.NDArray[np.float64], n_steps: int) -> FloatTable:
-    """Return the mean of the weights over all steps; `totals` sums each change times its step."""
+    """Return the mean of the weights over all steps; `totals` sums all changes, each times its step."""
     return (weights - totals / max(1, n_steps)).astype(np.float32)
 
 
@@ -36,7 +36,7 @@ def pack(
 ) -> dict[str, npt.NDArray[Any]]:
     """Quantise weights to `n_levels` magnitudes of either sign, evenly spaced in logarithm.
 
-    With 127 levels neighbours differ by 9 percent, which does not change predicted trees.
+    With 127 levels, neighbouring levels differ by 9 percent; this rounding does not change predicted trees.
     """
     largest = float(np.abs(weights).max(initial=0.0))
     levels = largest * np.geomspace(smallest_share, 1.0, n_levels)
@@ -62,7 +62,7 @@ class PackedWeights:
     Parameters
     ----------
     is_hashed : bool
-        Whether keys are hashed to slots. The table then needs at least two slots.
+        Whether keys are hashed to slots. A hashed table needs at least two slots.
     optional : bool
         Whether the table may be missing.
     """

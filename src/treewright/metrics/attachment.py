@@ -27,7 +27,7 @@ METRICS = {
 
 @dataclass(frozen=True)
 class RelationScore:
-    """Scores of one universal relation; a word is correct if its head and relation are.
+    """Scores of one universal relation; a word is correct if both its head and its relation are correct.
 
     See Also
     --------
@@ -89,7 +89,7 @@ class AttachmentScore:
     n_tokens, n_sentences : int
         Number of scored words and sentences.
     relations : tuple of RelationScore
-        One for each universal relation, most frequent first.
+        Scores of each universal relation, most frequent first.
 
     See Also
     --------
@@ -122,7 +122,7 @@ def attachment(
     gold, predicted : sequence of DepTree
         The same sentences with the same words.
     punctuation : True, "unicode" or "penn"
-        Which punctuation is scored: all of it (True). "unicode" ignores words that consist of Unicode
+        Whether punctuation is scored. True scores all words, "unicode" ignores words that consist of Unicode
         punctuation (category P), and "penn" ignores words with one of the gold tags `` '' , . :, as in older
         papers.
 

@@ -94,7 +94,7 @@ def has_confidence(trees: Sequence[DepTree]) -> bool:
 
 
 def read_confidence(tree: DepTree, number: int = 1) -> list[float]:
-    """Return the confidence of each word's arc; `number` is that of the sentence, for error messages."""
+    """Return the confidence of each word's arc; `number` is the sentence number, for error messages."""
     return [_confidence(field, number) for field in tree.misc]
 
 
@@ -109,5 +109,5 @@ def _confidence(field: str, sentence: int) -> float:
                 return value
             break
     raise InputError(
-        f"sentence {sentence} has MISC {field!r}; expected {CONFIDENCE} and a number from 0 to 1"
+        f"sentence {sentence} has MISC {field!r}; expected {CONFIDENCE} followed by a number from 0 to 1"
     )

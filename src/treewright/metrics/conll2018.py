@@ -2,10 +2,10 @@
 
 Zeman et al. (2018), CoNLL 2018 Shared Task: Multilingual Parsing from Raw Text to Universal Dependencies.
 Gold and predicted sentences are two analyses of one text. A token is a span of the characters of that text
-without whitespace, and two tokens are the same if their spans are. A word that is a token is aligned by its
-span. The words of multiword tokens have no spans: if either analysis has a multiword token, the words of both
-are aligned by a longest common subsequence of their forms. Tags, lemmas, heads and relations are compared for
-aligned words.
+without whitespace, and two tokens are the same if they have the same span. A word that is a token is aligned
+by its span. The words of multiword tokens have no spans: if either analysis has a multiword token, the words
+of both are aligned by a longest common subsequence of their forms. Tags, lemmas, heads and relations are
+compared for aligned words.
 
 All scores equal those of the official script, conll18_ud_eval.py (version 1.2), including its choice among
 equally good alignments.
@@ -47,7 +47,7 @@ SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 """The characters of Unicode category Zs."""
 
 ROOT, UNALIGNED = -1, -2
-"""Used instead of the index of a head: no head, or one that is not aligned with a gold word."""
+"""Used instead of the index of a head: for no head, and for a head that is not aligned with a gold word."""
 N_SHOWN = 20
 """Number of characters to show where two texts differ."""
 
@@ -139,11 +139,11 @@ class Conll2018Scores:
     uas, las : AlignedScore
         Words with the correct head, and with the correct head and universal relation.
     clas : AlignedScore
-        As `las`, for content words: those whose relation is neither functional nor ``punct``.
+        Like `las`, but only for content words: those whose relation is neither functional nor ``punct``.
     mlas : AlignedScore
-        As `clas`, with the correct UPOS, universal features and function words.
+        Like `clas`, but UPOS, universal features and function words must also be correct.
     blex : AlignedScore
-        As `clas`, with the correct lemma.
+        Like `clas`, but the lemma must also be correct.
 
     See Also
     --------
@@ -219,7 +219,7 @@ def conll2018(
         Sentences of the same text. Tokens and sentences may differ; characters other than whitespace may not.
         Multiword tokens are read from `DepTree.extra_lines`; empty nodes are ignored.
     multiple_roots : bool
-        Whether a sentence may have several roots. The shared task does not allow it.
+        Whether a sentence may have several roots. The shared task allows only one.
 
     Returns
     -------
@@ -250,7 +250,7 @@ def conll2018(
 
 
 def _percent(part: int, whole: int) -> float:
-    """Return a percentage, with the rounding of the official script: the fraction is computed first."""
+    """Return a percentage, rounded as in the official script, which computes the fraction first."""
     return 100 * (part / whole) if whole else 0.0
 
 
@@ -348,7 +348,7 @@ def _multiword_tokens(tree: DepTree, form_column: int, where: str) -> dict[int, 
 
 
 def _mapped(function: Callable[[str], str], values: list[str]) -> list[str]:
-    """Apply `function` to each value, and to equal ones once."""
+    """Apply `function` to each value, but only once to equal values."""
     images = {value: function(value) for value in set(values)}
     return [images[value] for value in values]
 
@@ -373,7 +373,7 @@ def _check_characters(gold: _Analysis, predicted: _Analysis) -> None:
 
 
 def _describe_place(analysis: _Analysis, place: int) -> str:
-    """Describe a position of a text: the characters, sentence and token."""
+    """Describe a position in a text: the characters, sentence and token."""
     if not analysis.sentences:
         return "is empty"
     if place == len(analysis.characters):
@@ -409,11 +409,11 @@ def _align(gold: _Analysis, predicted: _Analysis) -> list[tuple[int, int]]:
 def _multiword_region(
     gold: _Analysis, predicted: _Analysis, g: int, p: int
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the start and end, gold and predicted, of a region that is aligned by forms.
+    """Return the start and the end, each in gold and predicted words, of a region that is aligned by forms.
 
-    It starts at `g` and `p`, one of which is in a multiword token, and is extended until no multiword token
-    of either side crosses its end. Words are added in text order, gold first, so a word that crosses the end
-    belongs to the region if it starts before another word of the region.
+    The region starts at `g` and `p`, one of which is in a multiword token, and is extended until no multiword
+    token of either side crosses its end. Words are added in text order, gold first, so a word that crosses
+    the end belongs to the region if it starts before another word of the region.
     """
     end = gold.ends[g] if gold.in_multiword[g] else predicted.ends[p]
     if gold.in_multiword[g] and not predicted.in_multiword[p]:
@@ -434,15 +434,15 @@ def _multiword_region(
 
 
 def _is_within(side: _Analysis, word: int, end: int) -> bool:
-    """Return whether a word belongs to a region up to `end`; in a multiword token, its start decides."""
+    """Return whether a word is in a region up to `end`; for multiword tokens, only the start matters."""
     return side.starts[word] < end if side.in_multiword[word] else side.ends[word] <= end
 
 
 def _align_forms(gold: list[str], predicted: list[str]) -> list[tuple[int, int]]:
     """Return a longest common subsequence as pairs of positions.
 
-    Among several, it is the one that pairs equal forms as early as possible, and otherwise skips a gold form
-    rather than a predicted one if both are optimal.
+    If there are several, it pairs equal forms as early as possible. If skipping a gold form and skipping a
+    predicted form are both optimal, it skips the gold form.
     """
     pairs = []
     i = j = 0
@@ -464,8 +464,8 @@ def _align_forms(gold: list[str], predicted: list[str]) -> list[tuple[int, int]]
 def _passable_forms(gold: list[str], predicted: list[str]) -> npt.NDArray[np.uint8]:
     """Return whether gold form `i` can be skipped before predicted form `j` without loss.
 
-    That is so if a longest common subsequence of the remaining forms does not use it. The answers are bits
-    (of `numpy.packbits`), since overlapping multiword tokens may make one region of a whole file.
+    It can if a longest common subsequence of the remaining forms does not use it. The results are stored as
+    bits (by `numpy.packbits`), since overlapping multiword tokens may turn a whole file into one region.
     """
     codes = {form: code for code, form in enumerate({*gold, *predicted})}
     places = np.array([codes[form] for form in predicted])

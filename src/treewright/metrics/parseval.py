@@ -1,9 +1,9 @@
 """PARSEVAL scores of labelled brackets, exactly as evalb computes them with COLLINS.prm.
 
-That parameter file deletes words with the tags -NONE- , : `` '' . and brackets that are then empty, and
-brackets labelled TOP. Labels are cut at the first ``-`` or ``=``, and ADVP and PRT are the same label. The
-length of a sentence counts all words except traces. A sentence whose remaining words differ is an error, and
-one whose prediction has no words is skipped; neither is part of the totals.
+With that parameter file, words with the tags -NONE- , : `` '' . are deleted, and so are brackets that become
+empty and brackets labelled TOP. Labels are cut at the first ``-`` or ``=``, and ADVP and PRT count as the
+same label. The length of a sentence counts all words except traces. A sentence whose remaining words differ
+counts as an error, and a sentence whose prediction has no words is skipped; neither is part of the totals.
 """
 
 from collections import Counter
@@ -55,7 +55,7 @@ class ParsevalScore:
     no_crossing, two_crossing : float
         Sentences with no crossing brackets, and with at most two.
     n_sentences, n_errors, n_skipped : int
-        Number of sentences scored, with different words, and without a prediction.
+        Number of scored sentences, of sentences with different words, and of sentences without a prediction.
     n_gold, n_predicted, n_matched : int
         Number of brackets.
 

@@ -1,9 +1,9 @@
 """Scores of semantic roles, as computed by srl-eval.pl of the CoNLL-2005 shared task.
 
 Carreras and Marquez (2005), Introduction to the CoNLL-2005 Shared Task. Propositions are matched by the
-position of their predicate. An argument is correct if its label and all its words are. ``C-X`` continues the
-last ``X`` before it, and both are one discontinuous argument; without such an ``X``, it is an ``X`` itself.
-The ``V`` of a predicate is scored separately. Lemmas and senses of predicates are ignored.
+position of their predicate. An argument is correct if its label and all its words are correct. ``C-X``
+continues the last ``X`` before it, and both are one discontinuous argument; without such an ``X``, ``C-X``
+counts as ``X``. The ``V`` of a predicate is scored separately. Lemmas and senses of predicates are ignored.
 """
 
 from collections import Counter
@@ -107,7 +107,7 @@ class RoleScores:
     precision, recall, f1 : float
         Scores of labelled arguments, without ``V``.
     perfect : float
-        Gold propositions with all arguments correct and none in excess.
+        Gold propositions with all arguments correct and no extra arguments.
     classification : float
         Identified arguments with the correct label.
     identification : RoleScore
@@ -187,7 +187,7 @@ def roles(
         The same sentences with the same words.
     count_extra : bool
         Whether the arguments of a predicted predicate that is not in gold count as errors. srl-eval.pl, which
-        was made for given predicates, ignores them: False reproduces its figures.
+        was made for given predicates, ignores them; use False to reproduce its scores.
 
     Returns
     -------

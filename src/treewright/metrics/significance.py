@@ -60,7 +60,7 @@ class SignificanceResult:
     metric : str
         The metric.
     n_sentences, n_shuffles : int
-        Number of sentences (or examples, if these are swapped), and of random swaps.
+        Number of sentences (or of examples, if examples are swapped), and number of random swaps.
 
     See Also
     --------
@@ -113,9 +113,9 @@ def significance(
     confidence : float
         Confidence level of the interval, between 0 and 1.
     punctuation : True, "unicode" or "penn"
-        Which punctuation is scored, as for `attachment`.
+        Whether punctuation is scored, as in `attachment`.
     max_length : int, optional
-        Maximum number of words of a sentence, as for `parseval`.
+        Maximum number of words of a scored sentence, as in `parseval`.
 
     Returns
     -------
@@ -175,8 +175,8 @@ def accuracy_significance(
     is_right_a, is_right_b : sequence of bool
         Whether each system is correct on each example.
     groups : sequence of int, optional
-        Group of each example, from 0, such as its sentence, if examples depend on each other. The examples of
-        a group are swapped together (by default, each is its own group).
+        Index of the group of each example, from 0. Use groups, such as sentences, if examples depend on each
+        other. The examples of a group are swapped together (by default, each is its own group).
     n_shuffles : int
         Number of random swaps, and of bootstrap samples.
     random_state : int
@@ -191,7 +191,7 @@ def accuracy_significance(
     n = len(right_a)
     if not n or len(right_b) != n or (groups is not None and len(groups) != n):
         raise InputError(
-            f"the systems have {n} and {len(right_b)} examples; expected the same number, and at least one"
+            f"the systems have {n} and {len(right_b)} examples; expected equal numbers, at least one"
         )
     numbers = np.arange(n) if groups is None else np.asarray(groups)
     won = np.bincount(numbers, right_a.astype(np.float64) - right_b)
@@ -222,7 +222,7 @@ def accuracy_significance(
 def _count(
     gold: Trees, a: Trees, b: Trees, metric: str, punctuation: bool | str, max_length: int | None
 ) -> tuple[Counts, Counts, Score]:
-    """Return the counts of each sentence for both systems, and the function from counts to the score."""
+    """Return both systems' counts of each sentence, and a function that computes the score from counts."""
     if not gold:
         raise InputError("no sentences were given; expected at least one")
     if metric in ATTACHMENT_METRICS:
@@ -252,8 +252,8 @@ def _trees_of(kind: type[Tree], trees: Trees, metric: str) -> list[Tree]:
     checked = [tree for tree in trees if isinstance(tree, kind)]
     if len(checked) != len(trees):
         raise InputError(
-            f"metric {metric!r} is for {kind.__name__}, but the trees are of another kind; "
-            "expected another metric"
+            f"metric {metric!r} needs {kind.__name__}, but the trees are of another kind; "
+            "expected a metric for these trees"
         )
     return checked
 

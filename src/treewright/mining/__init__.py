@@ -1,1 +1,1 @@
-"""Features selected in spaces too large to be visited."""
+"""Selection of features in spaces too large to enumerate."""

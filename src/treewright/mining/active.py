@@ -22,21 +22,21 @@ from treewright.native.learn.proximal import (
 from treewright.progress import track
 
 MODEL_BYTES, COLUMN_BYTES = 48, 24
-"""Bytes per weight with the state of its steps, and per column of a feature."""
+"""Bytes per weight, including its optimizer state, and bytes per element of a feature."""
 
 
 class ActiveFeatures:
-    """Weights of features, and the rows that have them.
+    """Weights of the selected features, and the rows in which they are present.
 
-    A column of the design is a feature; the first is the intercept, if there is one: the feature of order 0,
-    which is present in all rows.
+    Each column of the design matrix is a feature. The first is the intercept, if there is one: a feature of
+    order 0 that is present in all rows.
 
     Parameters
     ----------
     space : FeatureSpace
     problem : Problem
     memory : Memory
-        Accounts for the memory of samples and features.
+        Keeps track of the memory that samples and features take.
     """
 
     def __init__(self, space: FeatureSpace, problem: Problem, memory: Memory) -> None:
@@ -56,14 +56,14 @@ class ActiveFeatures:
         self._note()
 
     def _note(self, copies: int = 1) -> None:
-        """Record the memory of the features, with this many copies of their places."""
+        """Record the memory that the features take, with this many copies of the design matrix."""
         design = copies * sum(array.nbytes for array in self._design)
         columns = sum(each.size for each in self._features.values())
         self._memory.hold("features", design + MODEL_BYTES * self._weights.size + COLUMN_BYTES * columns)
 
     @property
     def n_features(self) -> int:
-        """Number of features, without the intercept."""
+        """Number of features, not counting the intercept."""
         return len(self._weights) - self._n_intercepts
 
     @property
@@ -77,13 +77,13 @@ class ActiveFeatures:
         self._uses[:] = 0
 
     def contains(self, order: int, features: IntArray) -> npt.NDArray[np.bool_]:
-        """Return which features of an order are selected already."""
+        """Return which of these features of an order are already selected."""
         if order not in self._features:
             return np.zeros(len(features), dtype=np.bool_)
         return np.isin(_keys(features), _keys(self._features[order]))
 
     def add(self, features: Mapping[int, IntArray], weights: FloatArray) -> None:
-        """Add new features, an array for each order, with their weights in the same sequence."""
+        """Add new features, given as one array per order, and their weights in the same sequence."""
         if not features:
             return
         # Adding places copies the existing ones. Dropping some later takes no more memory than that.
@@ -139,11 +139,11 @@ class ActiveFeatures:
         self._weights = soft(self._weights + step * gradient, step * threshold)
 
     def refine(self, threshold: float, n_passes: int, rng: np.random.Generator) -> Integers:
-        """Optimise the weights in passes over the samples one by one; return the violators of the last pass.
+        """Optimise the weights sample by sample in several passes; return the violators of the last pass.
 
-        A sample at the margin has a weight between 0 and 1 in the gradient. It is updated in that share of
-        the passes, so that the violators of one pass together have the right weight. By the weights at the
-        end of a pass, either most of these samples or none of them would violate the margin, by very little.
+        A sample at the margin has a weight between 0 and 1 in the gradient. It is updated in that fraction of
+        the passes, so that the violators of one pass have the right total weight. With the weights at the end
+        of a pass, either most of these samples or none of them would violate the margin, by a tiny amount.
         """
         n_samples = self._problem.n_samples
         _, worst = self.assess(threshold)
@@ -167,7 +167,7 @@ class ActiveFeatures:
         return arrays
 
     def set_arrays(self, arrays: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Restore the arrays of `get_arrays`."""
+        """Restore the arrays returned by `get_arrays`."""
         orders = [int(name.removeprefix("features")) for name in arrays if name.startswith("features")]
         self._features = {order: arrays[f"features{order}"].astype(np.int32) for order in orders}
         self._columns = {order: arrays[f"columns{order}"].astype(np.int64) for order in orders}
@@ -181,7 +181,7 @@ class ActiveFeatures:
         self._note()
 
     def sorted_features(self) -> tuple[dict[int, IntArray], FloatArray]:
-        """Return the features of each order, sorted, and their weights one order after the other."""
+        """Return the sorted features of each order, and the weights of all features in that sequence."""
         features, columns = {}, [np.zeros(0, dtype=np.int64)]
         for order in sorted(self._features):
             sequence = np.lexsort(self._features[order].T[::-1])

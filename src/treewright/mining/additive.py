@@ -1,9 +1,10 @@
-"""A linear model of all columns, to which conjunctions are added while the held-out loss falls.
+"""A linear model over all columns, to which conjunctions are added while the held-out loss falls.
 
-Each path starts from the linear model whose L2 penalty is the best on held-out samples. A step searches the
-conjunctions that best explain the residuals, accepts a batch of them one by one, and fits all weights again
-under an L2 penalty, which is chosen with the step. Every split takes the same steps; the best one, on all
-held-out samples together, is then taken on all samples, with the conjunctions that the splits have found.
+Each path starts from the linear model whose L2 penalty is the best on held-out samples. Each step searches
+for the conjunctions that best explain the residuals, adds a batch of them, and refits all weights under an L2
+penalty, which is also tuned. The same steps are run on every split. The number of steps is chosen on all
+held-out samples together; these steps are then repeated on all samples, with the conjunctions found by the
+splits.
 """
 
 import time
@@ -33,31 +34,31 @@ from treewright.native.mining.literals import LiteralLimits, accept, score_colum
 from treewright.progress import report, task
 
 LINEAR_PENALTIES = (NO_WEIGHT, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
-"""L2 penalties of single columns, from the intercept alone to almost no shrinkage."""
+"""L2 penalties of single columns, from infinite (only the intercept remains) to almost no shrinkage."""
 PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 FIRST_PENALTY = 2
 """L2 penalties of conjunctions, and the index of the first one to try."""
 FIRST_BATCH, BATCH_GROWTH = 16, 1.5
-"""Maximum size of a batch: the first number, or the second times the number of conjunctions so far."""
+"""Maximum size of a batch: `FIRST_BATCH`, or `BATCH_GROWTH` times the conjunctions so far if that is more."""
 SHARE = 0.7
-"""While some statistics exceed `NOISE`, a batch takes those of at least this share of the highest."""
+"""While some score statistics exceed `NOISE`, only those above this fraction of the highest are accepted."""
 NOISE = 4.0
-"""A statistic that the best of many conjunctions can reach by chance."""
+"""Score statistic that the best of many conjunctions can reach by chance."""
 FALL, LEAST_STATISTIC = 0.65, 1.5
-"""Below `NOISE`, the minimum statistic falls by this factor per batch, down to this value."""
+"""Below `NOISE`, the factor by which the minimum statistic falls per batch, and its lowest value."""
 SLACK = 0.9
-"""In the final fit, conjunctions need this share of the statistic with which they entered in a split."""
+"""In the final fit, conjunctions need this fraction of the minimum statistic that applied in the splits."""
 PATIENCE = 2
-"""Steps without a gain before early stopping."""
+"""Early-stopping patience: number of steps without a gain."""
 GAIN, LOSS = 0.25, 2.0
-"""In standard errors: the minimum gain of a better step, and a loss that stops the path at once."""
+"""Minimum gain of a better step, and the loss that stops the path at once, both in standard errors."""
 HELD_OUT = 2000
-"""Held-out samples to aim for, over all splits."""
+"""Target number of held-out samples, summed over all splits."""
 MOST_SPLITS = 3
 LEAST_ROWS = 3
-"""Minimum number of samples of a conjunction."""
+"""Minimum number of samples in which a conjunction holds."""
 WORK, LEAST_WORK = 8, 500_000
-"""Maximum number of entries a search counts per order: this many times those of the samples, plus this."""
+"""Per order, a search counts at most `WORK` times the entries of the samples, plus `LEAST_WORK`."""
 FINAL_TOL = 1e-5
 
 
@@ -79,7 +80,7 @@ class StepReport(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AdditiveOptions:
-    """Options of the path."""
+    """Options of `AdditiveFit`."""
 
     degree: int
     negations: bool
@@ -99,14 +100,14 @@ class Additive:
     orders : dict of int to ndarray of int32
         The conjunctions of each order, as literals: a column, or ``~column`` where it must be absent.
     weights : ndarray of float, (n_conjunctions, n_outputs)
-        In the sequence of `orders`.
+        The weights of the conjunctions, in the sequence of `orders`.
     intercept : ndarray of float, (n_outputs,)
     statistic : float
-        The least score statistic with which a conjunction of several columns entered.
+        The lowest score statistic that was required to add a conjunction of several columns.
     path : list of PathStep
     history : list of StepReport
     is_exact : bool
-        Whether each search has counted all conjunctions.
+        Whether every search counted all conjunctions.
     is_out_of_time : bool
     """
 
@@ -121,14 +122,14 @@ class Additive:
 
 
 class _Batch(NamedTuple):
-    """Conjunctions that enter together, and the minimum statistic for entering."""
+    """Conjunctions that are added together, and the minimum statistic that was required."""
 
     conjunctions: list[tuple[int, ...]]
     statistic: float
 
 
 class _Step(NamedTuple):
-    """A step of all splits: held-out losses, models and the index of the penalty."""
+    """One step of all splits: held-out losses, models and the index of the penalty."""
 
     losses: FloatArray
     states: list[ModelState]
@@ -146,11 +147,11 @@ class AdditiveFit:
         Binary.
     target : LossTarget
     strata : ndarray of int, optional
-        Labels that each split has the same shares of.
+        Labels for stratification: every split has the same proportion of each label.
     sample_weight : ndarray of float, (n_rows,)
     options : AdditiveOptions
     checkpoint : Checkpoint, optional
-        Where the batches of each split are kept.
+        Checkpoint in which the batches of each split are saved.
     """
 
     def __init__(
@@ -193,7 +194,7 @@ class AdditiveFit:
         return [(part == each) & (self._sample_weight > 0) for each in range(n_splits)]
 
     def fit(self) -> Additive:
-        """Choose the linear model and the step on held-out samples, and fit both on all."""
+        """Choose the linear model and the number of steps on held-out samples, then fit on all samples."""
         linear = self._choose_linear()
         steps = [_Step(self._losses(), self._states(), FIRST_PENALTY, 0, np.inf)]
         history: list[StepReport] = []
@@ -301,7 +302,7 @@ class AdditiveFit:
             self._checkpoint.save("additive", State("additive", {"batches": batches}, {}))
 
     def _tune(self, penalty: int) -> int:
-        """Try neighbouring penalties of conjunctions; keep the best model and return its penalty's index."""
+        """Try neighbouring penalties of conjunctions; keep the best model and return its penalty index."""
         best, states, chosen = self._mean(self._losses()), self._states(), penalty
         for direction in (1, -1):
             number = penalty + direction
@@ -319,7 +320,7 @@ class AdditiveFit:
         return chosen
 
     def _choose(self, steps: list[_Step]) -> int:
-        """Return the first step within a part of a standard error of the best."""
+        """Return the first step whose loss is within 1 or `GAIN` standard errors of the lowest."""
         best = int(np.argmin([self._mean(each.losses) for each in steps]))
         allowed = 1.0 if self._options.one_standard_error else GAIN
         for number, step in enumerate(steps[:best]):
@@ -344,7 +345,7 @@ class AdditiveFit:
 
 
 class _Path:
-    """A model of a subset of the rows, and its conjunctions."""
+    """A model trained on a subset of the rows, and its conjunctions."""
 
     def __init__(
         self,
@@ -370,17 +371,17 @@ class _Path:
         return self._search is None or self._search.is_exact
 
     def fit_linear(self, penalty: float) -> None:
-        """Fit all weights, with a penalty of single columns."""
+        """Set the penalty of single columns, and fit all weights."""
         self.model.penalties[: self._rows.shape[1]] = penalty
         self.model.fit()
 
     def fit_conjunctions(self, penalty: float) -> None:
-        """Fit all weights, with a penalty of conjunctions."""
+        """Set the penalty of conjunctions, and fit all weights."""
         self.model.penalties[self._rows.shape[1] :] = penalty
         self.model.fit()
 
     def finish(self, linear: float, penalty: float) -> None:
-        """Fit all weights to a low tolerance."""
+        """Set both penalties, and fit all weights with a low tolerance."""
         self.model.penalties[: self._rows.shape[1]] = linear
         self.model.penalties[self._rows.shape[1] :] = penalty
         self.model.fit(FINAL_TOL)
@@ -491,16 +492,17 @@ class _Path:
 
 
 def distinct_columns(rows: csr_matrix, *, complements: bool) -> IntArray:
-    """Return the columns without copies and complements of other columns.
+    """Return the indices of the columns that are not duplicates or complements of other columns.
 
-    Of equal columns the first is kept, of complements the one with fewer ones.
+    The first of several equal columns is kept. Of two complements, the one with fewer non-zero entries is
+    kept.
 
     Parameters
     ----------
     rows : csr_matrix
         Binary.
     complements : bool
-        Whether to leave out complements as well.
+        Whether to leave out complements as well as duplicates.
     """
     marks = np.random.default_rng(0).integers(0, 1 << 64, rows.shape[0], dtype=np.uint64)
     columns = columns_of(rows)
@@ -517,6 +519,6 @@ def distinct_columns(rows: csr_matrix, *, complements: bool) -> IntArray:
 
 
 def _join(batches: list[_Batch]) -> _Batch:
-    """Return the union of batches, with the lowest statistic."""
+    """Return the union of the batches, with the lowest of their statistics."""
     names = dict.fromkeys(each for batch in batches for each in batch.conjunctions)
     return _Batch(list(names), min((each.statistic for each in batches), default=0.0))

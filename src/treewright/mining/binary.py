@@ -12,10 +12,9 @@ REMEDY = "binarise numbers and one-hot encode categories (TableBinarizer)"
 
 
 def as_binary(rows: Any) -> csr_matrix:  # noqa: ANN401
-    """Return a binary matrix by rows; refuse values other than 0 and 1.
+    """Return a binary matrix in CSR format; raise an error for values other than 0 and 1.
 
-    Data that are in this form already are not copied: a CSR matrix gets new values of one byte each, unless
-    they are int8.
+    The arrays of a CSR matrix are copied only if their type must change; values are stored as int8.
     """
     if not hasattr(rows, "tocsr"):
         return _dense_as_binary(np.asarray(rows))
@@ -33,7 +32,7 @@ def as_binary(rows: Any) -> csr_matrix:  # noqa: ANN401
 
 
 def _as_type(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return an array of a type; copied if the type differs, or if compiled code would be compiled again."""
+    """Return the array as this type, copied if its type differs or if it is read-only."""
     return array.astype(dtype, copy=not array.flags.writeable)
 
 

@@ -1,4 +1,4 @@
-"""Base class of estimators of binary rows."""
+"""Base class of estimators for binary rows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from treewright.model import Classes, Model, Value, expect, saved
 
 
 class BinaryEstimator(Model, BaseEstimator):  # type: ignore[misc]
-    """Base class of estimators of binary rows: classes, and columns that may have names."""
+    """Base class of estimators for binary rows: classes and optional column names."""
 
     fields = saved(classes_=Classes(), n_features_in_=Value(Count), _feature_names=Value(decode=list))
 
@@ -27,7 +27,7 @@ class BinaryEstimator(Model, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _feature_names(self) -> list[str]:
-        """The names of columns, if `fit` got any; otherwise scikit-learn expects no such attribute."""
+        """The column names passed to `fit`, if any; without names, scikit-learn expects no such attribute."""
         return list(getattr(self, "feature_names_in_", []))
 
     @_feature_names.setter
@@ -40,7 +40,7 @@ class BinaryEstimator(Model, BaseEstimator):  # type: ignore[misc]
         X: Any,  # noqa: ANN401
         y: Any,  # noqa: ANN401
     ) -> tuple[csr_matrix, npt.NDArray[Any], npt.NDArray[np.int64]]:
-        """Return samples as a binary matrix, their labels, and the class numbers of these."""
+        """Return the samples as a binary matrix, their labels, and the class indices of the labels."""
         with refusing_text():
             X, y = validate_data(self, X, y, accept_sparse="csr")
         check_classification_targets(y)
@@ -58,7 +58,7 @@ class BinaryEstimator(Model, BaseEstimator):  # type: ignore[misc]
         return as_binary(X)
 
     def check_fitted_state(self) -> None:
-        """Check that all columns have names, or that none has."""
+        """Check that all columns have names, or that none have."""
         expect(len(self._feature_names) in (0, self.n_features_in_), "a name for each column")
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
@@ -70,10 +70,10 @@ class BinaryEstimator(Model, BaseEstimator):  # type: ignore[misc]
 
 @contextmanager
 def refusing_text() -> Iterator[None]:
-    """Replace scikit-learn's error about text, which is not a number, by one with a remedy."""
+    """Replace scikit-learn's error for text in X with one that suggests a remedy."""
     try:
         yield
     except ValueError as error:
         if "could not convert string" not in str(error) and "bytes/strings" not in str(error):
             raise
-        raise InputError(f"X holds text ({error}); expected only 0 and 1: {REMEDY}") from error
+        raise InputError(f"X contains text ({error}); expected only 0 and 1: {REMEDY}") from error

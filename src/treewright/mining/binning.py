@@ -1,10 +1,10 @@
 """Supervised binning: intervals of numbers, found by recursive splitting.
 
-A split raises the log-likelihood of the target: of classes by the information gain (Fayyad & Irani 1993), of
-numbers by the sum of squares that it explains, in units of twice their variance. The interval whose best
-split gains most is split first. A split must gain more than it takes to describe it: half the logarithm of
-the number of samples for each parameter that it adds, and the logarithm of the number of places where it
-could be. Only `MAX_CANDIDATES` places of equal frequency are looked at, so that a column takes the time of
+A split raises the log-likelihood of the target. For classes, the gain is the information gain (Fayyad & Irani
+1993); for numbers, it is the explained sum of squares divided by twice the variance. The interval with the
+largest gain is split first. The gain must exceed the description length of the split: half the logarithm of
+the number of samples for each added parameter, plus the logarithm of the number of candidate cuts. At most
+`MAX_CANDIDATES` candidate cuts, at equal frequency, are tried, so the time for a column is mostly that of
 sorting it.
 """
 
@@ -24,7 +24,7 @@ MOST_DIGITS = 18
 
 
 class Interval(NamedTuple):
-    """Numbers from `low` on and below `high`, either of which may be infinite."""
+    """The numbers from `low` (included) to `high` (excluded); both bounds may be infinite."""
 
     low: float
     high: float
@@ -84,7 +84,7 @@ class NumbersToSplit:
 
     @staticmethod
     def count_parameters(sums: FloatArray) -> int:
-        """Return the number of parameters, which is one for a mean."""
+        """Return the number of parameters: 1, the mean."""
         return 1
 
 
@@ -101,12 +101,12 @@ def split_range(
     values : ndarray of float, (n_samples,)
         Finite numbers.
     target : ClassesToSplit, NumbersToSplit or None
-        Without one, intervals of equal frequency are made.
+        If None, all intervals get the same number of samples.
     max_bins : int
         Maximum number of intervals.
     min_bins : int
-        If the target gives fewer, the most frequent intervals are halved: a column may be informative only
-        together with others.
+        Minimum number of intervals. If the target yields fewer, the most frequent intervals are halved,
+        because a column may be informative only together with others.
     min_count : int
         Minimum number of samples in an interval.
 
@@ -134,7 +134,7 @@ def split_range(
 def _candidate_cuts(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return candidate cuts, and the sample values directly below them.
 
-    If there are too many, cuts at equal frequency are chosen.
+    If there are too many candidates, cuts at equal frequency are chosen.
     """
     ordered = np.sort(values)
     starts = np.flatnonzero(ordered[1:] > ordered[:-1]) + 1
@@ -145,7 +145,7 @@ def _candidate_cuts(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def round_between(low: float, high: float) -> float:
-    """Return a multiple of the largest power of ten that is above `low` and at most `high`.
+    """Return a round number above `low` and at most `high`: a multiple of the largest possible power of ten.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class _RangeSplitter:
             self.sums = np.concatenate([np.zeros((1, sums.shape[1])), np.cumsum(sums, axis=0)])
 
     def best_split(self, begin: int, end: int) -> tuple[float, int]:
-        """Return the gain of the best split minus its cost, and its position; 0 if no split gains.
+        """Return the gain of the best split minus its cost (0 if no split is possible), and its position.
 
         Without a target, ranges are halved, and the gain grows with the number of samples.
         """

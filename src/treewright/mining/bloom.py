@@ -1,4 +1,4 @@
-"""A spectral Bloom filter: how often has a key been seen, at most (Qian & Liu 2015, section 4.2)."""
+"""A spectral Bloom filter: upper bounds on the counts of keys (Qian & Liu 2015, section 4.2)."""
 
 import math
 
@@ -12,26 +12,26 @@ from treewright.native.mining.bloom import LINE_BITS, Bloom, add_all, estimate_a
 N_HASHES = 5
 WIDTHS = (2, 4, 8, 16, 32)
 SMALLEST = 64
-"""Bytes of the smallest filter: a line of the cache."""
+"""Minimum size of a filter in bytes: one cache line."""
 
 
 class SpectralBloomFilter:
-    """A spectral Bloom filter: approximate counts of keys in little memory, which are never too low.
+    """A spectral Bloom filter: approximate counts of keys, never too low, in little memory.
 
     Qian & Liu (2015, section 4.2) use it to skip rare features before they are counted exactly.
 
     Parameters
     ----------
     limit : int
-        Value at which counters stop, such as a threshold that keys must exceed. Up to 3, a counter has two
-        bits.
+        Maximum value of a counter, such as a threshold that keys must exceed. If it is at most 3, a counter
+        takes two bits.
     memory : int
         Maximum size of the counters in bytes; rounded down to a power of two.
     n_hashes : int
         Number of counters per key.
     lines : bool
-        Keep the counters of a key in one cache line of the processor, which is faster and a little less
-        exact.
+        Keep the counters of a key in one cache line of the processor, which is faster and slightly less
+        accurate.
 
     Attributes
     ----------
@@ -69,24 +69,25 @@ class SpectralBloomFilter:
         self.native.words[:] = 0
 
     def add(self, keys: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Add keys, which are integers, one after the other; return what each was counted before."""
+        """Add integer keys one after the other; return the estimated count of each before it was added."""
         keys = _as_keys(keys)
         before = np.empty(len(keys), dtype=np.int64)
         add_all(self.native, keys, before)
         return before
 
     def estimate(self, keys: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return a bound on how often each key was added: its count, or more, but at most `limit`."""
+        """Return the estimated count of each key: at least its true count, but never more than `limit`."""
         keys = _as_keys(keys)
         counts = np.empty(len(keys), dtype=np.int64)
         estimate_all(self.native, keys, counts)
         return counts
 
     def false_positive_rate(self, n_keys: int) -> float:
-        """Return the probability that a key is thought to be seen that was not, after `n_keys` others.
+        """Return the probability that an unseen key is reported as seen after `n_keys` others were added.
 
-        That of a Bloom filter, which minimal increase does not change for keys that were never added; where
-        counters share lines, the mean over how many keys a line has.
+        It is the same as for an ordinary Bloom filter, because minimal increase does not affect keys that
+        were never added. If the counters of a key share a cache line, the rate is averaged over the number of
+        keys per line.
         """
         bloom = self.native
         load = n_keys / bloom.n_blocks
@@ -104,6 +105,7 @@ def _as_keys(keys: npt.ArrayLike) -> npt.NDArray[np.uint64]:
     array = np.asarray(keys)
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
         raise InputError(
-            f"keys are an array of {array.ndim} dimensions of {array.dtype}; expected 1 of integers"
+            f"keys is a {array.ndim}-dimensional array of {array.dtype}; "
+            "expected a 1-dimensional array of integers"
         )
     return array.astype(np.uint64)

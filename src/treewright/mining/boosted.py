@@ -1,6 +1,6 @@
-"""A classifier by boosted trees under an L1 penalty, for scikit-learn.
+"""A scikit-learn classifier: boosted decision trees with an L1 penalty.
 
-Its leaves are conjunctions of features that are present or absent; see `treewright.learn.stagewise`.
+Each leaf is a conjunction of features that are present or absent; see `treewright.learn.stagewise`.
 """
 
 import time
@@ -32,16 +32,16 @@ from treewright.progress import report, task
 PATIENCE = 30
 """Early-stopping patience: number of trees without a lower loss on held-out samples."""
 HOPELESS = 1.05
-"""Before the penalty is at its lowest, training stops early only if the held-out loss is this many times the
-lowest one: deep trees, which parity needs, enter late."""
+"""Until the penalty reaches its minimum, training stops early only if the held-out loss exceeds the lowest
+loss by this factor. Deep trees, which are needed to learn parity, are added late."""
 LOWEST_PENALTY = 0.1
-"""The penalty does not fall below this unless it is set lower."""
+"""Minimum penalty with `penalty="auto"`."""
 SHARE_FOR_CHOICE = 0.45
-"""Share of `max_seconds` for choosing the number of trees; growing them again on all samples takes longer."""
+"""Fraction of `max_seconds` for choosing the number of trees; growing them on all samples takes longer."""
 
 
 class PenaltyStep(NamedTuple):
-    """The penalty of a tree, the log-loss on held-out samples after it, and the non-zero leaves so far."""
+    """The penalty of a tree, the held-out log-loss after adding it, and the non-zero leaves so far."""
 
     penalty: float
     loss: float
@@ -49,38 +49,38 @@ class PenaltyStep(NamedTuple):
 
 
 class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
-    """Boosted decision trees that minimise the log-loss under an L1 penalty of their leaves.
+    """Boosted decision trees that minimise the log-loss with an L1 penalty on their leaf values.
 
-    Trees are added one by one, each a small step. The penalty starts high, so that the first trees have the
-    leaves with the strongest evidence, and falls after each tree. With more than two classes, each has trees
-    of its own, against all others.
+    Trees are added one by one, each with a small learning rate. The penalty starts high, so that the first
+    trees use only the strongest evidence, and falls after each tree. With more than two classes, each class
+    has its own trees (one-vs-rest).
 
     Parameters
     ----------
     penalty : float or "auto"
-        Penalty at which training ends, in samples: a leaf is zero unless its classes differ by more than this
-        weight. "auto" stops at the tree after which the log-loss on held-out samples is lowest.
+        Final penalty: a leaf is zero unless the total sample weights of its classes differ by more than this.
+        "auto" chooses the number of trees with the lowest log-loss on held-out samples.
     max_trees : int
         Maximum number of trees per class.
     learning_rate : float
-        Factor applied to the values of the leaves of each tree.
+        Factor applied to the leaf values of each tree.
     max_leaves : int
         Maximum number of leaves per tree.
     eta : float
-        Factor by which the penalty falls after each tree.
+        Factor by which the penalty is multiplied after each tree.
     sample_size : int, optional
-        Number of samples on which the splits of each tree are chosen, drawn by priority sampling. Leaves get
-        their values from all samples. The default uses all.
+        Number of samples on which the splits of each tree are chosen, drawn by priority sampling. Leaf values
+        are computed from all samples. By default, splits are also chosen on all samples.
     validation_fraction : float
-        Share of the samples that is held out to choose the number of trees, with `penalty="auto"`.
+        Fraction of the samples to hold out for choosing the number of trees, with `penalty="auto"`.
     class_weight : dict or "balanced", optional
         Weights of the classes, as in scikit-learn.
     max_seconds : float, optional
-        Time limit of `fit`. The trees grown by then are kept, with a warning.
+        Time limit of `fit`. When it is reached, the trees grown so far are kept, and a warning is issued.
     n_jobs : int
         Number of threads, at most one per class.
     random_state : int
-        Seed of the random numbers. Results do not depend on `n_jobs`.
+        Seed of the random number generator. Results do not depend on `n_jobs`.
 
     Attributes
     ----------
@@ -92,17 +92,17 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     n_nonzero_ : int
         Number of non-zero leaves.
     intercept_ : ndarray of float
-        The log-odds of each class, or of the second of two, before the first tree.
+        The log-odds of each class before the first tree; with two classes, only those of the second.
     path_ : list of list of TreeStep
-        How each tree was grown, for each class, or for the second of two.
+        The steps of growing each tree, for each class; with two classes, only for the second.
     steps_ : list of PenaltyStep
         Log-loss on held-out samples after each tree, with `penalty="auto"`.
     forests_ : list of DecisionForest
-        The trees of each class, or of the second of two.
+        The trees of each class; with two classes, only those of the second.
 
     See Also
     --------
-    ConjunctionClassifier : A linear model of selected conjunctions.
+    ConjunctionClassifier : A linear model over selected conjunctions.
     TableBinarizer : Turns numbers and categories into binary columns.
 
     Examples
@@ -215,7 +215,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         y: Any,  # noqa: ANN401
         sample_weight: Any,  # noqa: ANN401
     ) -> tuple[csr_matrix, Integers, FloatArray]:
-        """Return the samples with positive weight, their class numbers, and their weights."""
+        """Return the samples with positive weight, their class indices, and their weights."""
         rows, y, labels = self._check_samples(X, y)
         rows.sort_indices()
         weights: FloatArray = _check_sample_weight(
@@ -229,7 +229,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         present = np.unique(labels[counted])
         if len(present) < 2:
             raise InputError(
-                f"samples of {len(present)} class have a weight above zero; expected at least two classes"
+                f"the number of classes with a weight above zero is {len(present)}; expected at least 2"
             )
         return rows[counted], labels[counted], weights[counted]
 
@@ -270,7 +270,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         first: float,
         lowest: float,
     ) -> StagewiseTrees:
-        """Return an ensemble without trees, of all classes, or of the second of two."""
+        """Return an ensemble without trees, for all classes, or only for the second if there are two."""
         chosen = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         return StagewiseTrees(
             rows,
@@ -296,8 +296,8 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     ) -> tuple[int, float]:
         """Return the number of trees with the lowest log-loss on held-out samples.
 
-        Also returns the total weight of all samples relative to that of the training part; gradients grow
-        with it, and so must the penalty.
+        Also return the total weight of all samples divided by that of the training part. Gradients grow by
+        this factor, and so must the penalty.
         """
         train, held_out = hold_out(labels, self.validation_fraction, random_state=self.random_state)
         first = max(_first_penalty(weights[train]), LOWEST_PENALTY)
@@ -325,7 +325,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         return max(1, best[1]), float(weights.sum() / weights[train].sum())
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the score of each class, or of the second of two."""
+        """Return the score of each class, or only of the second if there are two."""
         return self._score(self._check_rows(X))
 
     def _score(self, rows: csr_matrix) -> FloatArray:
@@ -344,16 +344,16 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> FloatArray:  # noqa: ANN401
         """Return the probability of each class.
 
-        With more than two classes, the probabilities of each class against all others are normalised.
+        With more than two classes, the one-vs-rest probabilities are normalised.
         """
         scores = self.decision_function(X)
         return np.exp(_log_probabilities(scores.T if scores.ndim > 1 else scores[np.newaxis])).T
 
     def explain(self, X: Any) -> list[Explanation]:  # noqa: ANN401
-        """Return, for each row, the conjunctions behind its prediction with the sums of their leaf values.
+        """Explain the prediction of each row by conjunctions with the sums of their leaf values.
 
-        A conjunction that several trees have is listed once; the empty one is the intercept. A positive
-        weight is evidence for the predicted class. The weights add up to the score of the class.
+        A conjunction that occurs in several trees is listed once; the empty conjunction is the intercept. A
+        positive weight is evidence for the predicted class. The weights add up to the score of the class.
         """
         rows = self._check_rows(X)
         names = list(map(str, _check_feature_names_in(self)))
@@ -387,14 +387,14 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
 
 
 def _first_penalty(weights: FloatArray) -> float:
-    """Return the standard deviation of the gradient of all samples, if their labels are random."""
+    """Return the standard deviation that the gradient of all samples would have if labels were random."""
     return 0.5 * float(np.sqrt(weights.sum()))
 
 
 def _log_probabilities(scores: FloatArray) -> FloatArray:
     """Return the log probability of each class, (n_classes, n_samples).
 
-    With more than two classes, the probabilities of each class against all others are normalised.
+    With more than two classes, the one-vs-rest probabilities are normalised.
     """
     if len(scores) == 1:
         scores = np.concatenate([-scores, scores])
@@ -412,7 +412,7 @@ def _log_loss(scores: FloatArray, labels: Integers, weights: FloatArray) -> floa
 
 
 def _add_leaves(forest: DecisionForest, present: set[int]) -> dict[tuple[tuple[int, bool], ...], float]:
-    """Return the leaf values of a row by the features, present or absent, on the path to the leaf."""
+    """Return the leaf values of a row, keyed by the present and absent features on the path to the leaf."""
     added: dict[tuple[tuple[int, bool], ...], float] = defaultdict(float)
     features, goes_present, goes_absent, values = forest.nodes
     for root in forest.roots.tolist():

@@ -1,4 +1,4 @@
-"""A classifier by conjunctions of binary features, for scikit-learn."""
+"""A scikit-learn classifier based on conjunctions of binary features."""
 
 import os
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ INTERCEPT = "(intercept)"
 
 
 class Reason(NamedTuple):
-    """A conjunction that holds in a sample, and what it adds to the score of the predicted class.
+    """A conjunction that holds in a sample, and its contribution to the score of the predicted class.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Reason(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """A prediction, its score, and the reasons that add up to the score.
+    """A prediction, its score, and the reasons whose weights add up to the score.
 
     Attributes
     ----------
@@ -76,12 +76,12 @@ class Explanation(NamedTuple):
     score : float
         The sum of the weights of the reasons.
     reasons : list of Reason
-        The conjunctions that hold in the sample, those with the largest weights first.
+        The conjunctions that hold in the sample, in descending order of absolute weight.
 
     See Also
     --------
     Reason : A conjunction with its weight.
-    ConjunctionClassifier : Makes explanations.
+    ConjunctionClassifier : Returns explanations.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def _final_has(name: str) -> Any:  # noqa: ANN401
 
 
 class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ignore[misc]
-    """Selects conjunctions of binary features and classifies by them.
+    """Classifier that selects conjunctions of binary features and trains a linear model on them.
 
     Parameters
     ----------
@@ -114,55 +114,56 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         Maximum number of features in a conjunction.
     threshold : float or "auto"
         L1 threshold; a higher one selects fewer conjunctions. If "auto", conjunctions are added to a linear
-        model of all columns while that helps on held-out samples.
+        model of all columns while the held-out loss falls.
     max_iter : int
-        Maximum number of mining rounds. This and the next four apply to a given threshold; see
-        `GradientMiner`.
+        Maximum number of mining rounds. The next five parameters apply only to a given threshold or
+        ``linear=False``; see `GradientMiner`.
     step : float or {"auto", "decreasing"}
-        Step size of a round: a constant, 1/sqrt(round), or automatic.
+        Step size of a round: a constant, "decreasing" (1/sqrt(round)) or "auto".
     refine : int
         Number of passes over the samples between two mining rounds.
     pretrain_order : int
         Mine features up to this order first.
     tol : float
-        Stop when two rounds in a row lower the objective by less than this share.
+        Stop when two rounds in a row lower the objective by less than this fraction.
     path : bool or "auto"
-        Approach the threshold from above, which selects fewer conjunctions. With an automatic threshold and
-        ``linear=False``, "auto" also tries five rounds at the threshold itself and keeps them if they score
-        higher on the held-out samples.
+        Lower the threshold step by step, which selects fewer conjunctions. With an automatic threshold and
+        ``linear=False``, "auto" also tries up to five rounds with the final threshold only, and uses this
+        result if it scores higher on the held-out samples.
     final_estimator : estimator, optional
-        A linear classifier to train on the selected conjunctions. By default the logistic model to which the
-        conjunctions were added, or, with a given threshold or ``linear=False``, an `AveragedPerceptron` that
-        starts from the mined weights. The perceptron has no probabilities.
+        A linear classifier to train on the selected conjunctions. The default is the logistic model to which
+        the conjunctions were added. With a given threshold or ``linear=False``, it is an `AveragedPerceptron`
+        that starts from the mined weights and does not predict probabilities.
     validation_fraction : float
-        Share of the samples to hold out. Small data sets are split up to five times.
+        Fraction of the samples to hold out. Small data sets are split up to three times.
     linear : bool
-        Add conjunctions to a linear model of all columns, if the threshold is automatic. If False, an
-        automatic threshold is that of Algorithm 1, chosen on held-out samples.
+        Add conjunctions to a linear model of all columns, if the threshold is automatic. If False, Algorithm
+        1 selects conjunctions, with a threshold chosen on held-out samples.
     negations : bool
-        Allow absent columns as conditions, in conjunctions added to a linear model.
+        Allow negated columns in conjunctions that are added to a linear model.
     one_standard_error : bool
-        Select the fewest conjunctions within one standard error of the lowest held-out loss.
+        Select the fewest conjunctions within one standard error of the best loss.
     max_seconds : float, optional
-        Time limit of the selection. After it, no more conjunctions are added, with a warning.
+        Time limit of the selection in seconds. When it is reached, no more conjunctions are added, and a
+        warning is issued.
     class_weight : dict, "balanced" or None
         Weights of the classes, multiplied by those of the samples.
     memory_limit : int, optional
-        Memory limit beside the samples, in bytes. Beyond it, intermediate results go to disk; the result is
-        the same. See `ConjunctionMiner`.
+        Memory limit in bytes, not counting the samples. Beyond it, intermediate results are written to disk;
+        the result is the same. See `ConjunctionMiner`.
     filter_memory : int, optional
-        Memory of a Bloom filter that candidates pass before counting. The result does not depend on
+        Memory of a Bloom filter that removes rare candidates before counting. The result does not depend on
         it.
     n_jobs : int
         Number of threads; results do not depend on it.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
 
     Attributes
     ----------
     conjunctions_ : list of tuple of int
         The columns of each selected conjunction, in ascending order; single columns are included. A column
-        that must be absent is the negative number ``~column``.
+        that must be absent is given as the negative number ``~column``.
     coef_ : ndarray of float, (n_classes or 1, n_conjunctions)
         Weights of the final estimator.
     intercept_ : ndarray of float, (n_classes or 1,)
@@ -174,7 +175,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
     threshold_ : float
         The threshold that was used; see `ConjunctionMiner`.
     followed_path_ : bool
-        Whether the threshold was approached from above.
+        Whether the threshold was lowered step by step.
     path_ : list of PathStep
         The thresholds that were tried, with scores on the held-out samples.
     history_ : list of IterationReport or StepReport
@@ -182,9 +183,9 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
     n_iter_ : int
         Number of rounds.
     is_exact_ : bool
-        Whether all conjunctions that could be selected were counted. Not saved, like `is_out_of_time_`.
+        Whether all conjunctions that could be selected were counted. Like `is_out_of_time_`, it is not saved.
     is_out_of_time_ : bool
-        Whether `max_seconds` ended the selection.
+        Whether the selection stopped because `max_seconds` was reached.
 
     See Also
     --------
@@ -263,12 +264,13 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         y : array, (n_samples,)
             Labels of any kind.
         sample_weight : array, (n_samples,), optional
-            Weights of the samples; with a given threshold, integers that stand for repetitions.
+            Weights of the samples. With a given threshold or ``linear=False``, they must be integers: the
+            number of times that each sample is counted.
         checkpoint : path, optional
             Folder in which each round is saved; after an interruption, the same call resumes from it.
         client : distributed.Client, optional
-            Cluster that counts conjunctions, with a given threshold or ``linear=False``; the result is the
-            same.
+            Cluster that counts conjunctions; the result is the same. It is used only with a given threshold
+            or ``linear=False``.
         """
         self._check_options()
         rows, y, labels = self._check_samples(X, y)
@@ -300,7 +302,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         weights: FloatArray,
         checkpoint: str | os.PathLike[str] | None,
     ) -> None:
-        """Add conjunctions to a linear model, and train another final estimator on them if there is one."""
+        """Add conjunctions to a linear model, and train `final_estimator` on them if it is given."""
         added = self._add_to_linear(rows, labels, weights, checkpoint)
         if self.final_estimator is None:
             coef = np.ascontiguousarray(added.weights.T)
@@ -338,11 +340,11 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
 
     @property
     def is_fitted(self) -> bool:
-        """Whether there is a final estimator, which need not have weights."""
+        """Whether there is a fitted final estimator, with or without weights."""
         return hasattr(self, "final_estimator_")
 
     def get_state(self, *, compact: bool = False) -> State:
-        """Return the state of the classifier; with a given `final_estimator` it cannot be saved."""
+        """Return the state of the classifier; a classifier with a `final_estimator` cannot be saved."""
         self.check_is_fitted()
         if self.final_estimator is not None:
             raise InputError(
@@ -361,7 +363,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         return predicted
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the score of each class, or of the second of two."""
+        """Return the score of each class, or only of the second if there are two."""
         scores: FloatArray = self._final().decision_function(self._find(X))
         return scores
 
@@ -376,10 +378,10 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         return self.final_estimator_
 
     def explain(self, X: Any) -> list[Explanation]:  # noqa: ANN401
-        """Return, for each row, the conjunctions behind its prediction with their weights.
+        """Explain the prediction of each row by conjunctions with their weights.
 
-        A positive weight is evidence for the predicted class. The weights, with that of the intercept, add up
-        to the score of the class.
+        A positive weight is evidence for the predicted class. The weights, including that of the intercept,
+        add up to the score of the class.
         """
         found = self._find(X)
         if not hasattr(self, "coef_"):
@@ -394,7 +396,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
 def explain_scores(
     found: csr_matrix, scores: FloatArray, linear: "Linear", names: npt.NDArray[np.object_]
 ) -> list[Explanation]:
-    """Return, for each row, the features behind its prediction with their weights."""
+    """Explain the prediction of each row by features with their weights."""
     explanations = []
     for row, predicted in enumerate(choose(scores)):
         weights = linear.coef_[predicted if len(linear.coef_) > 1 else 0]
@@ -417,7 +419,7 @@ class Linear(NamedTuple):
     intercept_: FloatArray
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the score of each class, or of the second of two."""
+        """Return the score of each class, or only of the second if there are two."""
         scores: FloatArray = X @ self.coef_.T + self.intercept_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -427,7 +429,7 @@ class Linear(NamedTuple):
         return predicted
 
     def predict_proba(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the probability of each class, of a logistic model."""
+        """Return the probability of each class under a logistic model."""
         scores = np.asarray(X @ self.coef_.T + self.intercept_)
         shares = probabilities(scores)
         return shares if shares.shape[1] > 1 else np.hstack([1 - shares, shares])

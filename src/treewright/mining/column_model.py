@@ -1,4 +1,4 @@
-"""A generalised linear model of binary columns with an L2 penalty, to which columns can be added."""
+"""A generalised linear model over binary columns with an L2 penalty, to which columns can be added."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,13 +18,13 @@ from treewright.native.learn.columns import (
 from treewright.native.mining.literals import match_literals
 
 NO_WEIGHT = float("inf")
-"""A penalty under which weights are zero."""
+"""Infinite penalty, which makes all weights zero."""
 TOL = 3e-4
 """Relative decrease of the objective below which fitting stops."""
 N_NEWTON, N_PASSES, N_HALVES = 30, 2, 8
-"""Maximum number of Newton steps, passes over the columns per step, and maximum number of halvings."""
+"""Maximum numbers of Newton steps, of passes over the columns per step, and of step halvings."""
 N_QUADRATIC_PASSES = 200
-"""Maximum number of passes for a quadratic loss, which needs one step only."""
+"""Maximum number of passes for a quadratic loss, which needs only one Newton step."""
 LARGEST_ROOM = 1 << 24
 
 
@@ -39,9 +39,9 @@ class ModelState(NamedTuple):
 
 
 class ColumnModel:
-    """Weights of columns in blocks that share a penalty, and the scores of all rows.
+    """Weights of blocks of columns that share a penalty, and the scores of all rows.
 
-    Rows of weight zero have scores but are not trained on.
+    Rows with weight zero are scored, but not used for training.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class ColumnModel:
         self._objective = np.inf
 
     def add(self, columns: BinaryColumns, penalty: float) -> None:
-        """Add a block of columns, whose weights are zero."""
+        """Add a block of columns with weights of zero."""
         n_columns = len(columns.indptr) - 1
         self._blocks.append(columns)
         self.penalties = np.concatenate([self.penalties, np.full(n_columns, penalty)])
@@ -99,7 +99,7 @@ class ColumnModel:
             before = after
 
     def _step(self, output: int, tol: float) -> None:
-        """Take a Newton step for one output, halved until the objective does not rise."""
+        """Take a Newton step for one output; halve it until the objective does not increase."""
         residual, curvature = (
             each[:, output] * self.sample_weight for each in self.target.residuals(self.scores)
         )
@@ -176,7 +176,7 @@ def columns_of(rows: csr_matrix) -> BinaryColumns:
 def literal_columns(literals: Sequence[IntArray], columns: BinaryColumns, n_rows: int) -> BinaryColumns:
     """Return where conjunctions of literals are true.
 
-    A literal is the number of a column, or ``~column`` where the column is absent. There is an array for each
+    A literal is a column index, or ``~column`` if the column must be absent. `literals` has one array per
     order.
     """
     room = np.empty(n_rows, dtype=np.int32)
@@ -204,7 +204,7 @@ def take_columns(columns: BinaryColumns, which: Integers) -> BinaryColumns:
 
 
 def match_rows_of_literals(rows: csr_matrix, literals: Sequence[IntArray]) -> csr_matrix:
-    """Return where conjunctions of literals are true: a binary matrix with a column for each."""
+    """Return where conjunctions of literals are true, as a binary matrix with one column per conjunction."""
     found = literal_columns(literals, columns_of(rows), rows.shape[0])
     n_columns = len(found.indptr) - 1
     present = np.ones(len(found.rows), dtype=np.int8)

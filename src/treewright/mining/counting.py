@@ -1,4 +1,4 @@
-"""Counting of the extensions of conjunctions, which may pass a Bloom filter first."""
+"""Counting of the extensions of conjunctions, optionally after a Bloom filter."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,17 +26,17 @@ from treewright.native.mining.conjunctions import (
 )
 
 ROOM = 1 << 16
-"""Number of conjunctions for which space is allocated at a time, with eight times as many places."""
+"""Number of conjunctions for which space is allocated at a time, with eight times as many occurrences."""
 BYTES_FOR_EACH = 8
-"""Bytes of the largest filter per visited candidate."""
+"""Maximum size of a filter in bytes per visited candidate."""
 
 GrownLevel: TypeAlias = tuple[Growth, Weighed | None]
-"""Features found and, if there is a next order, their places."""
+"""The features found and, if there is a next order, their occurrences."""
 
 
 @dataclass(frozen=True)
 class Sifting:
-    """A filter of candidates with a maximum size in bytes."""
+    """A Bloom filter for candidates, with a maximum size in bytes."""
 
     rows: ItemRows
     n_items: int
@@ -45,7 +45,7 @@ class Sifting:
     memory: int
 
     def admit(self, levels: Sequence[Callable[[], Level]], n_met: int) -> list[Admitted]:
-        """Return, for each level, the candidates that pass in #f+ or in #f-; `n_met` are visited in all."""
+        """Return the candidates of each level that pass by #f+ or by #f-; `n_met` are visited in total."""
         memory = min(self.memory, max(SMALLEST, BYTES_FOR_EACH * n_met))
         bloom = SpectralBloomFilter(int(self.threshold), memory)
         scratch = make_scratch(self.n_items, self.n_counters, FREE, hashing=True)
@@ -82,9 +82,9 @@ class Sifting:
 
 @dataclass(frozen=True)
 class ConjunctionCounting:
-    """Shared input of the jobs of an order: rows with renumbered columns, and the options of counting.
+    """Input shared by the jobs of one order: rows with renumbered columns, and the options of counting.
 
-    `sifting` is a filter that each block passes separately.
+    `sifting` is a filter that is applied to each block separately.
     """
 
     rows: ItemRows
@@ -95,7 +95,7 @@ class ConjunctionCounting:
     sifting: Sifting | None = None
 
     def count(self, blocks: Sequence[LoadedSpan]) -> list[GrownLevel]:
-        """Count the extensions of the conjunctions of blocks."""
+        """Count the extensions of the conjunctions in each block."""
         return [part for block in blocks for part in self._count(*block)]
 
     def _count(self, level: Level, admitted: Admitted) -> Iterator[GrownLevel]:
@@ -126,7 +126,7 @@ class ConjunctionCounting:
         )
 
     def _take(self, level: Level, found: Extensions, tally: Tally) -> GrownLevel:
-        """Copy the results out of the space that was allocated for them."""
+        """Copy the results out of the preallocated arrays."""
         n, n_places = tally.n_found, tally.n_places
         items = np.column_stack([level.items[found.parents[:n]], found.items[:n]])
         features = np.sort(self.columns[items], axis=1)
@@ -139,7 +139,7 @@ class ConjunctionCounting:
 
 
 def make_scratch(n_items: int, n_counters: int, state: int, *, hashing: bool = False) -> CountingScratch:
-    """Return scratch space for counting, with the initial state of each item."""
+    """Return scratch arrays for counting, with this initial state of each item."""
     return CountingScratch(
         np.zeros((n_items, n_counters), dtype=np.int32),
         np.zeros(n_items, dtype=np.int32),

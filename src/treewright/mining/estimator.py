@@ -1,4 +1,4 @@
-"""Base class of estimators of conjunctions: mining, choosing a threshold, saving."""
+"""Base class of estimators that select conjunctions: mining, choosing a threshold, saving."""
 
 import hashlib
 import os
@@ -32,14 +32,14 @@ from treewright.model import Array, Arrays, Value, expect, is_within, saved
 from treewright.scale import Client
 
 ADDED_DEGREE, MINED_DEGREE = 5, 3
-"""Automatic degrees of conjunctions that are added to a linear model, and of those that are mined."""
+"""Degrees used for `degree="auto"`: of conjunctions added to a linear model, and of mined conjunctions."""
 DIRECT_ROUNDS = 5
-"""Number of rounds of a miner that starts at its threshold, if that is also tried."""
+"""Maximum number of rounds of a miner that starts at its final threshold, with `path="auto"`."""
 FINAL_RATE = 0.3
 FINAL_MARGIN = 0.5
-"""Learning rate per feature of a sample, and relative margin, of the perceptron after mining."""
+"""Learning rate (times the mean number of features per sample) and margin of the final perceptron."""
 FINAL_BYTES = 32
-"""Bytes per place of a conjunction in that perceptron."""
+"""Bytes per occurrence of a conjunction in the final perceptron."""
 HASHED_AT_A_TIME = 1 << 16
 """Number of values that are hashed at a time."""
 
@@ -47,7 +47,7 @@ HASHED_AT_A_TIME = 1 << 16
 class ConjunctionEstimator(BinaryEstimator):
     """Base class of the transformer and the classifier: mining, and finding conjunctions in new rows.
 
-    Each subclass lists these options itself, as scikit-learn requires.
+    Each subclass declares the options itself, as scikit-learn requires.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class ConjunctionEstimator(BinaryEstimator):
 
     @property
     def _highest_order(self) -> int:
-        """How many columns a conjunction has at most."""
+        """Maximum number of columns in a conjunction."""
         if self.degree != "auto":
             return int(self.degree)
         return ADDED_DEGREE if self._is_additive else MINED_DEGREE
@@ -140,7 +140,7 @@ class ConjunctionEstimator(BinaryEstimator):
         checkpoint: str | os.PathLike[str] | None,
         client: Client | None,
     ) -> Mined:
-        """Select conjunctions by Algorithm 1; return what was mined."""
+        """Select conjunctions by Algorithm 1; return the result of mining."""
         kept = Checkpoint(checkpoint, self._identity(rows, labels)) if checkpoint is not None else None
         self.path_: list[PathStep] = []
         self.is_exact_, self.is_out_of_time_ = True, False
@@ -153,13 +153,13 @@ class ConjunctionEstimator(BinaryEstimator):
         self.n_iter_ = len(self.history_)
         if not self.conjunctions_:
             warnings.warn(
-                f"no conjunction is selected with threshold {self.threshold_:g}; a lower one selects more",
+                f"no conjunction is selected with threshold {self.threshold_:g}; use a lower threshold",
                 stacklevel=3,
             )
         return mined
 
     def _miner(self, threshold: float | str, *, path: bool = True) -> GradientMiner:
-        """Return the miner for a threshold; where `path` is chosen, going there at once takes few rounds."""
+        """Return a miner for a threshold; with `path="auto"`, a miner without a path takes few rounds."""
         is_brief = self.path == "auto" and not path
         return GradientMiner(
             degree=self._highest_order,
@@ -200,10 +200,10 @@ class ConjunctionEstimator(BinaryEstimator):
         checkpoint: Checkpoint | None,
         client: Client | None,
     ) -> tuple[float, bool]:
-        """Return the threshold, chosen on held-out samples if automatic, and whether to approach it.
+        """Return the threshold, chosen on held-out samples if automatic, and whether to lower it gradually.
 
-        The median of the thresholds within a quarter of a standard error of the best score is chosen: the
-        largest may miss rare features, the smallest may admit noise.
+        Of the thresholds whose scores are within a quarter of a standard error of the best, the median is
+        chosen: the largest may miss rare features, and the smallest may admit noise.
         """
         if self.threshold != "auto":
             return float(self.threshold), bool(self.path)
@@ -257,7 +257,7 @@ class ConjunctionEstimator(BinaryEstimator):
         return np.array([name_conjunction(each, columns) for each in self.conjunctions_], dtype=object)
 
     def check_fitted_state(self) -> None:
-        """Check that conjunctions are of columns, and have weights."""
+        """Check that conjunctions refer to existing columns and have weights."""
         super().check_fitted_state()
         n_machines = 1 if len(self.classes_) == 2 else len(self.classes_)
         for order, columns in self.orders_.items():
@@ -269,7 +269,7 @@ class ConjunctionEstimator(BinaryEstimator):
         expect(len(self.intercept_) == n_machines, "an intercept for each class")
 
     def restore(self) -> None:
-        """List the conjunctions; the history of mining is not saved."""
+        """Rebuild the list of conjunctions; the history of mining is empty because it is not saved."""
         self._set_orders({order: self.orders_[order].astype(np.int32) for order in sorted(self.orders_)})
         self.path_, self.history_ = [], []
         self.is_exact_, self.is_out_of_time_ = True, False
@@ -306,7 +306,7 @@ def add_to_linear(
     estimator.is_exact_, estimator.is_out_of_time_ = found.is_exact, found.is_out_of_time
     if found.is_out_of_time:
         warnings.warn(
-            f"max_seconds={estimator.max_seconds:g} was reached, and the best model so far is used; more "
+            f"max_seconds={estimator.max_seconds:g} was reached; the best model so far is used, and more "
             "time may improve it",
             stacklevel=4,
         )
@@ -316,14 +316,14 @@ def add_to_linear(
 def find_conjunctions(
     rows: csr_matrix, orders: Sequence[IntArray], memory: Memory | None = None
 ) -> csr_matrix:
-    """Return where conjunctions are true, with or without absent columns."""
+    """Return where conjunctions are true; they may contain columns that must be absent."""
     if any((each < 0).any() for each in orders):
         return match_rows_of_literals(rows, orders)
     return match_conjunctions(rows, orders, memory)
 
 
 def require_final(memory: Memory, found: csr_matrix) -> None:
-    """Refuse conjunctions with too many places to train a perceptron within the memory limit."""
+    """Raise an error if training the perceptron on these conjunctions would exceed the memory limit."""
     memory.require(
         f"{found.shape[1]:,} selected conjunctions in the perceptron", FINAL_BYTES * int(found.nnz)
     )
@@ -334,7 +334,7 @@ def train_perceptron(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the weights and intercepts of an averaged perceptron that starts from the mined weights.
 
-    If nothing was mined, the intercepts are the shares of the classes.
+    If no features were selected, the intercepts are computed from the class frequencies.
     """
     coef, intercept = np.ascontiguousarray(mined.weights.T), mined.intercept
     if not mined.n_selected:
@@ -360,12 +360,12 @@ def weigh_samples(
     if class_weight is not None:
         weights = weights * compute_sample_weight(class_weight, y)
     if not weights.any():
-        raise InputError("all samples have a weight of 0; expected one above 0")
+        raise InputError("all samples have a weight of 0; expected at least one above 0")
     return weights
 
 
 def repeat_samples(weights: FloatArray) -> npt.NDArray[np.int64]:
-    """Return the number of each sample repeated by its weight, which must be an integer."""
+    """Return the sample indices, each repeated as often as its weight, which must be an integer."""
     wrong = np.flatnonzero(weights != np.round(weights))
     if len(wrong):
         raise InputError(
@@ -376,7 +376,7 @@ def repeat_samples(weights: FloatArray) -> npt.NDArray[np.int64]:
 
 
 def choose(scores: FloatArray) -> npt.NDArray[np.int64]:
-    """Return the class number with the highest score."""
+    """Return the index of the class with the highest score."""
     if scores.ndim == 1 or scores.shape[1] == 1:
         return (scores.reshape(len(scores)) > 0).astype(np.int64)
     best: npt.NDArray[np.int64] = scores.argmax(axis=1)

@@ -1,16 +1,17 @@
 """The feature space of parts of forests: gradient mining over all trees of a sentence.
 
-A list of candidates has a few competitors of the gold tree. A forest has all trees, by their parts: arcs, and
-two or three connected arcs. The residual of a part is 1 if it is gold, 0 otherwise, minus its probability.
-The gradient of a feature, its count in gold parts minus its expected count, is the sum of the residuals of
-its parts. A feature has one basic feature per arc of its part, like sub feature trees (Qian & Liu 2015,
-section 5.2). That a modifier has no sibling before or after it is a basic feature, too.
+A candidate list contains a few competitors of the gold tree. A forest contains all trees, represented by
+their parts: single arcs, and groups of two or three connected arcs. The residual of a part is 1 (if the part
+is gold) or 0, minus its probability. The gradient of a feature is its count in gold parts minus its expected
+count; it equals the sum of the residuals of its parts. A feature consists of one basic feature per arc of its
+part, like sub feature trees (Qian & Liu 2015, section 5.2). The absence of a sibling before or after a
+modifier is also a basic feature.
 
 The sums of the positive and of the negative residuals bound the gradients of all extensions, as #f+ and #f-
-do in Algorithm 1: a basic feature whose bounds in some role do not exceed the threshold is in no feature that
-enters in that role. Candidates are then bounded together in a table whose entries several candidates may
-share, like the filter of section 4.2. Exact sums are computed only for candidates whose bounds exceed the
-threshold.
+do in Algorithm 1: if the bounds of a basic feature in some role do not exceed the threshold, no feature with
+this basic feature in this role can be selected. Candidates are then bounded by the entries of a hash table;
+several candidates may share an entry, as in the filter of section 4.2. Exact sums are computed only for
+candidates whose bounds exceed the threshold.
 """
 
 from itertools import pairwise
@@ -44,12 +45,13 @@ N_KINDS = len(NAMES)
 SMALLEST_RESIDUE = 0.01
 """Parts with a smaller absolute residual are left out of the sums."""
 SLACK = 0.999
-"""Share of the threshold that bounds must exceed, since they are sums of low precision."""
+"""Fraction of the threshold that bounds must exceed, because they are sums of low precision."""
 PREFIX_BITS = 26
 MIN_ENTRY_BITS, MAX_ENTRY_BITS = 21, 25
-"""Minimum and maximum binary logarithm of the number of bounds of a share; the minimum fits the cache."""
+"""Minimum and maximum binary logarithm of the number of table entries per share of the work; a table of the
+minimum size fits in the cache."""
 CANDIDATES_PER_ENTRY = 8
-"""Maximum number of candidates per entry, with repetitions, as far as `MAX_ENTRY_BITS` allows."""
+"""Maximum number of candidates per entry, counting repetitions, unless `MAX_ENTRY_BITS` is reached."""
 
 
 class ForestFeatures(NamedTuple):
@@ -60,7 +62,7 @@ class ForestFeatures(NamedTuple):
     codes : ndarray of uint8, (n,)
         Kind and directions of the part.
     basic : ndarray of int32, (n, 3)
-        Numbers of basic features, by role, -1 for none.
+        Indices of the basic features in each role; -1 if there is none.
     """
 
     codes: npt.NDArray[np.uint8]
@@ -75,7 +77,7 @@ class ForestFeatures(NamedTuple):
 
     @classmethod
     def joined(cls, parts: "list[ForestFeatures]") -> "ForestFeatures":
-        """Return features one after another."""
+        """Return the concatenation of several sets of features."""
         codes = [np.zeros(0, dtype=np.uint8), *(each.codes for each in parts)]
         basic = [np.zeros((0, N_ROLES), dtype=np.int32), *(each.basic for each in parts)]
         return cls(np.concatenate(codes), np.concatenate(basic))
@@ -103,11 +105,11 @@ def mine_parts(
     threshold : float
     min_purity : float
         Minimum purity of features: the absolute gradient divided by the sum of the absolute residuals. It is
-        1 if all parts are gold, or if none is.
+        1 if all parts are gold, or if none are.
     degree : int
         Maximum number of arcs.
     copies : int, optional
-        Maximum number of features that enter among those with exactly the same parts (None: all).
+        Maximum number of features kept among those with exactly the same parts (None: all).
     n_jobs : int
         Number of threads; results do not depend on it.
     """
@@ -126,13 +128,14 @@ def mine_parts(
 
 
 class MinedParts(NamedTuple):
-    """Features that mining has selected.
+    """The features selected by mining.
 
     Attributes
     ----------
     features : ForestFeatures
     sums : ndarray of float, (n, 2)
-        Sums of the positive residuals of their parts, and of the absolute values of the negative ones.
+        Sums of the positive residuals of each feature's parts, and of the absolute values of the negative
+        ones.
     """
 
     features: ForestFeatures
@@ -140,7 +143,7 @@ class MinedParts(NamedTuple):
 
     @property
     def gradients(self) -> FloatArray:
-        """The differences of the sums."""
+        """The sums of positive residuals minus those of negative residuals."""
         found: FloatArray = self.sums[:, 0] - self.sums[:, 1]
         return found
 
@@ -152,13 +155,13 @@ class MinedParts(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Thresholds of features."""
+    """Thresholds for selecting features."""
 
     threshold: float
     min_purity: float
 
     def are_kept(self, sums: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return which features enter, by the sums of their positive and negative residuals."""
+        """Return which features are selected, given the sums of their positive and negative residuals."""
         gradients, totals = np.abs(sums[:, 0] - sums[:, 1]), sums.sum(axis=1)
         kept: npt.NDArray[np.bool_] = (gradients > self.threshold) & (gradients >= self.min_purity * totals)
         return kept
@@ -171,23 +174,23 @@ class CountedKind(NamedTuple):
     n_parts: int
     """Number of parts with a residual."""
     n_basic: int
-    """Number of basic features that they have."""
+    """Number of basic features of these parts."""
     n_alive: int
-    """Number of these above the threshold in some role."""
+    """Number of these basic features whose bounds exceed the threshold in some role."""
     n_counted: int
     """Number of features whose bounds exceed the threshold."""
     features: ForestFeatures
     sums: FloatArray
     """Sums of positive and of negative residuals."""
     marks: Keys
-    """Signatures, which are equal for features of the same parts."""
+    """Signatures; features of the same parts have equal signatures."""
 
     def __str__(self) -> str:
         basic = f"{self.n_alive:,} of {self.n_basic:,} basic features"
         return f"{NAMES[self.kind]}: {self.n_parts:,} parts, {basic}, {self.n_counted:,} features counted"
 
     def select(self, copies: int | None) -> Integers:
-        """Return the numbers of the features that enter, in the order of their codes."""
+        """Return the indices of the selected features, in the order of their codes."""
         order = np.lexsort((*self.features.basic.T[::-1], self.features.codes))
         return order if copies is None else order[_are_first(self.marks[order], copies)]
 
@@ -249,18 +252,18 @@ def _count_kind(
 
 
 def _entry_bits(n_candidates: int) -> int:
-    """Return the binary logarithm of the number of entries of a share, for this many candidates."""
+    """Return the binary logarithm of the number of table entries per share, for this many candidates."""
     n_entries = n_candidates // (CANDIDATES_PER_ENTRY * N_SHARES)
     return min(MAX_ENTRY_BITS, max(MIN_ENTRY_BITS, n_entries.bit_length()))
 
 
 def _high_bits(sketch: npt.NDArray[np.float32], threshold: float) -> npt.NDArray[np.uint8]:
-    """Return a bit for each entry of a sketch, lowest first: whether it exceeds a threshold."""
+    """Return one bit per entry of a sketch, lowest bit first: 1 if the entry exceeds the threshold."""
     return np.packbits((sketch > threshold).any(axis=1), bitorder="little")
 
 
 def _are_first(marks: Keys, copies: int) -> Integers:
-    """Return the numbers of features that are among the first few of the same parts."""
+    """Return the indices of the first `copies` features of each set of features with the same parts."""
     order = np.lexsort((np.arange(len(marks)), marks))
     is_new = np.concatenate([[True], np.diff(marks[order]) != 0]) if len(order) else np.zeros(0, np.bool_)
     starts = np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
@@ -269,7 +272,7 @@ def _are_first(marks: Keys, copies: int) -> Integers:
 
 
 class PartMatcher:
-    """Finds features of parts.
+    """Finds the features of parts.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Gradient mining: selection of features in a space that is never enumerated.
 
-Qian & Liu (2015), Algorithm 1, with the proximal step in place of line 12, and the extension of frequent
-features only in place of line 17. Between two rounds, the weights found so far can be refined by descent on
-the same objective: threshold * (sum of absolute weights) + sum of losses.
+This is Algorithm 1 of Qian & Liu (2015) with two changes: line 12 is replaced by a proximal step, and line 17
+extends only frequent features. Between two rounds, the weights found so far can be refined by descent on the
+same objective: threshold * (sum of absolute weights) + sum of losses.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,10 +36,11 @@ PAPER_SETTINGS = {
 APPROACH_RATIO = 0.5
 PATH_RATIO = 0.7
 PATH_ROUNDS = 4
-"""Ratios of successive thresholds, on the way to a given one and in search of the best."""
+"""Ratio of successive thresholds on the way to a given one, their ratio in the search for the best one, and
+the maximum number of rounds per threshold."""
 PATIENCE = 6
 ENTERING_BYTES = 1 << 20
-"""If memory is limited, bytes of entering features that stay in memory during a search."""
+"""Maximum size in bytes of entering features kept in memory during a search, if memory is limited."""
 SORTING = 4
 """Number of copies of entering features in memory while they are sorted."""
 SMALLEST_THRESHOLD = 1.0
@@ -62,23 +63,23 @@ class GradientMiner:
     max_iter : int
         Maximum number of mining rounds. Mining stops earlier when no feature enters.
     step : float or {"auto", "decreasing"}
-        Step size of a round: a constant (1 in the paper), 1 / sqrt(round), or 1 / the number of violating
-        rows.
+        Step size of a round: a constant (1 in the paper), 1 / sqrt(round) if "decreasing", or 1 / (number of
+        violating rows) if "auto".
     refine : int
-        Number of passes over the samples between two rounds, which optimise the weights of selected features.
+        Number of passes over the samples between two rounds; they optimise the weights of selected features.
     pretrain_order : int
         Mine features up to this order first. 0 mines all orders from the start.
     tol : float
-        Stop when two rounds in a row lower the objective by less than this share.
+        Stop when two rounds in a row lower the objective by less than this fraction.
     path : bool
-        Approach the threshold from above, halving it, with at most four rounds per value. Fewer features
-        enter in this way.
+        Start with a high threshold and halve it step by step, with at most four rounds per value, down to the
+        given one. This selects fewer features.
     random_state : int
         Seed of the order in which samples are visited.
 
     See Also
     --------
-    ConjunctionMiner : Mines conjunctions, with the interface of scikit-learn.
+    ConjunctionMiner : Mines conjunctions, with a scikit-learn interface.
     PolynomialSpace : The space of all conjunctions.
     SubtreeSpace : The space of all subtrees of dependency trees.
     label_problem : Describes a classification problem.
@@ -149,19 +150,20 @@ class GradientMiner:
     ) -> list[PathStep]:
         """Try thresholds from large to small, each starting from the result of the one before.
 
-        It stops above `threshold`, or when the best score is above `enough` and six thresholds in a row were
-        not better (by a quarter of a standard error), or two were worse (by a standard error).
+        Only thresholds above `threshold` are tried. The search stops early if the best score exceeds `enough`
+        and six thresholds in a row do not improve it by a quarter of a standard error, or two in a row are
+        worse by a standard error.
 
         Parameters
         ----------
         space, problem, checkpoint
             As in `fit`.
         score : callable
-            Returns the score of a result on other samples; higher is better.
+            Function that returns the score of a result on held-out samples; higher is better.
         enough : float
             A score that only a useful model reaches.
         error : callable
-            Returns the standard error of a score.
+            Function that returns the standard error of a score.
         """
         run = MiningRun(self, space, problem, checkpoint, "path")
         best, n_idle, n_worse = -np.inf, 0, 0
@@ -180,9 +182,9 @@ class GradientMiner:
 
 
 class MiningRun:
-    """The state of one run of Algorithm 1, over one threshold or several.
+    """The state of one run of Algorithm 1, with one or several thresholds.
 
-    If there is a checkpoint, each round is saved under a name, and the run resumes from it.
+    With a checkpoint, each round is saved under `name`, and an interrupted run resumes from it.
     """
 
     def __init__(
@@ -195,7 +197,7 @@ class MiningRun:
     ) -> None:
         if problem.n_rows != space.n_rows:
             raise InputError(
-                f"the problem has {problem.n_rows} rows; expected {space.n_rows}, as the space has"
+                f"the problem has {problem.n_rows} rows; expected {space.n_rows}, like the feature space"
             )
         self._miner = miner
         self._space = space
@@ -238,7 +240,7 @@ class MiningRun:
         checkpoint.save(self._name, State("mining", values, arrays))
 
     def thresholds(self, ratio: float, *, above: float) -> Iterator[float]:
-        """Yield thresholds from the largest at which a feature survives, down to one above a given one."""
+        """Yield decreasing thresholds greater than `above`, from the largest at which a feature survives."""
         _, worst = self._problem.assess(np.zeros((self._space.n_rows, self._problem.n_outputs)))
         search = self._space.search(self._problem.violations(worst), 0, 1)
         highest = [int(growth.counts.max(initial=0)) for growth in search.grow()]
@@ -300,7 +302,7 @@ class MiningRun:
         return objective, worst if settled is None else settled
 
     def _round(self, degree: int, worst: Integers) -> int:
-        """Take one step along the gradient of all features, order by order; return how many entered."""
+        """Take one gradient step for all features, order by order; return the number of new features."""
         violations, threshold = self._problem.violations(worst), self._threshold
         if self._miner.step == "auto":
             step = 1 / max(1, len(violations.rows))
@@ -318,7 +320,7 @@ class MiningRun:
         return len(weights)
 
     def _search(self, degree: int, violations: Violations) -> dict[int, "_Entering"]:
-        """Return the features of zero weight that enter, by order."""
+        """Return the new features that enter, by order."""
         store = ArrayStore(ENTERING_BYTES if self._memory.is_limited else None)
         self._memory.hold("entering", ENTERING_BYTES)
         search = self._space.search(violations, self._threshold, degree)
@@ -388,7 +390,7 @@ class _Entering(NamedTuple):
 
 
 def _sort(kept: Sequence[tuple[Kept, Kept]]) -> _Entering:
-    """Return features that were stored in parts, sorted."""
+    """Return the sorted features of several stored parts."""
     features = np.concatenate([load(part) for part, _ in kept])
     gradient = np.concatenate([load(part) for _, part in kept])
     sequence = np.lexsort(features.T[::-1])

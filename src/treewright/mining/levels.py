@@ -1,4 +1,4 @@
-"""Conjunctions of one order with their places, in memory or on disk, and ranges of them for one job."""
+"""Conjunctions of one order with their occurrences, in memory or on disk, and ranges of them for jobs."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,19 +11,19 @@ from treewright.mining.store import ArrayStore, Kept, load
 from treewright.native.mining.conjunctions import Admitted, ItemRows, Level
 
 PLACES_AT_A_TIME = 1 << 16
-"""Number of places that are processed together."""
+"""Number of occurrences that are processed together."""
 EVERYTHING = Admitted(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
 
 class Weighed(NamedTuple):
-    """A level, with the number of candidates visited before each of its conjunctions and in all."""
+    """A level, with the number of candidates visited before each of its conjunctions and in total."""
 
     level: Level
     n_met: npt.NDArray[np.int64]
 
 
 class KeptLevel(NamedTuple):
-    """The arrays of a weighted level, as stored."""
+    """The stored arrays of a `Weighed` level."""
 
     items: Kept
     indptr: Kept
@@ -33,7 +33,7 @@ class KeptLevel(NamedTuple):
 
 
 class LevelSpan(NamedTuple):
-    """A range of the conjunctions of a level, extensions that may be counted, and the number of visits."""
+    """A range of conjunctions, the extensions that may be counted, and the number of visited candidates."""
 
     level: KeptLevel
     span: tuple[int, int]
@@ -42,7 +42,7 @@ class LevelSpan(NamedTuple):
 
 
 class LoadedSpan(NamedTuple):
-    """The conjunctions of a range with their places, and the extensions that may be counted."""
+    """The conjunctions of a range with their occurrences, and the extensions that may be counted."""
 
     level: Level
     admitted: Admitted
@@ -62,7 +62,7 @@ def weigh(level: Level, rows: ItemRows) -> Weighed:
 
 
 def keep_level(weighed: Weighed, store: ArrayStore) -> KeptLevel:
-    """Put a level into a store."""
+    """Save a level in a store."""
     return KeptLevel(*map(store.keep, (*weighed.level, weighed.n_met)))
 
 
@@ -77,9 +77,9 @@ def load_level(kept: KeptLevel, span: tuple[int, int] | None = None) -> Level:
 
 
 def divide(kept: KeptLevel, work: int, weights: tuple[int, int]) -> list[tuple[tuple[int, int], int]]:
-    """Return ranges of about `work`, and the number of candidates of each.
+    """Return ranges with about the given amount of work, and the number of candidates of each.
 
-    Work is the number of candidates and of places, weighted by the two `weights`.
+    The work is ``weights[0]`` per candidate plus ``weights[1]`` per occurrence.
     """
     n_met = load(kept.n_met)
     loads = weights[0] * n_met + weights[1] * load(kept.indptr)

@@ -1,8 +1,8 @@
 """Search for the conjunctions of literals that best explain the residuals of a model.
 
-Columns that many rows have are searched together in dense matrices, which give the sums of all pairs and
-triples, and by inclusion and exclusion also those of absent columns. All other conjunctions are counted from
-rare columns to frequent ones, order by order.
+Columns that are present in many rows are searched together in dense matrices, which give the sums of all
+pairs and triples and, by inclusion-exclusion, also those with absent columns. All other conjunctions are
+counted order by order, from rare columns to frequent ones.
 """
 
 from collections.abc import Iterator
@@ -28,11 +28,11 @@ from treewright.native.mining.literals import (
 )
 
 DENSE = 0.1
-"""Columns in at least this share of the rows are searched in dense matrices."""
+"""Columns in at least this fraction of the rows are searched in dense matrices."""
 NEGATED = 0.05
-"""Minimum share of rows of other columns that may be negated."""
+"""Other columns may be negated only if they are present in at least this fraction of the rows."""
 RIDGE = 0.5
-"""Added to the squared residuals of a conjunction, which lowers the scores of rare ones."""
+"""Added to the squared residuals of a conjunction, to lower the scores of rare conjunctions."""
 ROOM = 1 << 16
 """Size of the buffers for conjunctions."""
 BEAM = 128
@@ -40,12 +40,12 @@ BEAM = 128
 MOST_DENSE = 300
 """Maximum number of dense columns."""
 TRIPLE_WORK = 100
-"""Multiplications in the time of counting one entry of a row."""
+"""Number of multiplications that take as long as counting one entry of a row."""
 STANDS_OUT = 1.25
-"""After the first search, all triples are counted only if no score exceeds the maximum expected by chance
-this many times."""
+"""After the first search, all triples are counted only if no score exceeds the maximum expected by chance by
+this factor."""
 TRIPLES = 3
-"""Triples that may be scored for each entry that may be counted."""
+"""Maximum number of triples to score, per entry that may be counted."""
 LEAST_SAMPLE = 2000
 """Minimum number of rows in which triples of dense columns are counted."""
 LARGEST_LEVEL = 1 << 20
@@ -53,29 +53,29 @@ LARGEST_LEVEL = 1 << 20
 
 
 class Found(NamedTuple):
-    """Conjunctions of one order, as literals of columns, and their scores."""
+    """Conjunctions of one order, given as literals, and their scores."""
 
     literals: IntArray
     scores: FloatArray
 
 
 class LiteralSearch:
-    """Searches the same rows for conjunctions of literals, each time with other residuals.
+    """Searches the same rows repeatedly for conjunctions of literals, with different residuals each time.
 
     Parameters
     ----------
     rows : csr_matrix
         Binary.
     degree : int
-        The highest order.
+        Maximum number of literals in a conjunction.
     negations : bool
-        Whether columns can be absent.
+        Whether conjunctions may require columns to be absent.
     n_rows_min : int
         Minimum number of rows in which a conjunction is true.
     work : int
-        Maximum number of entries of rows that are counted per order.
+        Maximum number of matrix entries that are counted per order.
     n_outputs : int
-        Number of columns of the residuals, which share that maximum.
+        Number of columns of the residuals; the maximum `work` is divided among them.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class LiteralSearch:
     def find(
         self, residuals: FloatArray, n_wanted: int, *, margin: float, least: float = 1.0, share: float = 0.0
     ) -> list[Found]:
-        """Return about the `n_wanted` conjunctions of the highest score, at least two literals each.
+        """Return about `n_wanted` conjunctions with the highest scores, of at least two literals each.
 
         Parameters
         ----------
@@ -195,10 +195,11 @@ class LiteralSearch:
             level = self._extend(level, residuals, totals, pool, is_last=order == self._degree)
 
     def _within_work(self, level: "_LiteralLevel", n_outputs: int, least: float) -> "_LiteralLevel":
-        """Return the conjunctions to extend, within the maximum work.
+        """Return the conjunctions to extend within the work limit.
 
-        A score is at most the number of rows. If not all can be extended, half of the work is spent on those
-        in the most rows and half on those with the highest scores.
+        The score of a conjunction is at most its number of rows. If not all conjunctions can be extended,
+        half of the work is spent on those that hold in the most rows, and half on those with the highest
+        scores.
         """
         level = level.take(np.flatnonzero((level.work > 0) & (level.n_rows >= least)))
         if level.work.sum() * n_outputs <= self._work:
@@ -258,7 +259,7 @@ class LiteralSearch:
         return _join(levels) if levels else level.take(np.zeros(0, dtype=np.int64))
 
     def _places(self, level: "_LiteralLevel") -> LiteralPlaces:
-        """Return buffers for the places of conjunctions that differ only in the last item."""
+        """Return buffers for the occurrences of conjunctions that differ only in the last item."""
         order = level.parents.shape[1]
         begins = np.flatnonzero((np.diff(level.parents[:, :-1], axis=0) != 0).any(axis=1)) + 1
         n_spread = int(np.add.reduceat(level.n_rows, np.concatenate([[0], begins])).max(initial=0))
@@ -273,9 +274,9 @@ class LiteralSearch:
         )
 
     def _find_dense(self, residuals: FloatArray, pool: "_Pool") -> None:
-        """Search pairs of dense columns and extend the best.
+        """Search all pairs of dense columns, and extend the best pairs.
 
-        All triples are searched in the first search, and later if no score is significant.
+        All triples are also counted in the first search, and in later searches if no score is significant.
         """
         for residual in residuals.T.astype(np.float32):
             self._find_pairs(residual, pool)
@@ -314,7 +315,7 @@ class LiteralSearch:
         pool.add(np.where(found < 0, ~(~found + first), found + first).astype(np.int32), scores)
 
     def _find_triples(self, residual: npt.NDArray[np.float32], pool: "_Pool") -> None:
-        """Find triples of literals in a sample of the rows, with the mean square instead of each row's own.
+        """Find triples of literals in a sample of the rows, using the mean squared residual for every row.
 
         The number of rows of each triple is the same in every search and is counted once. The best triples
         are then scored in all rows.
@@ -358,7 +359,7 @@ class LiteralSearch:
             pool.add(best, totals**2 / (np.maximum(0, squares) + RIDGE))
 
     def _true(self, conjunctions: IntArray) -> npt.NDArray[np.float32]:
-        """Return where conjunctions of dense columns are true: a column for each."""
+        """Return where conjunctions of dense columns are true, with one column per conjunction."""
         true = np.ones((self._n_rows, len(conjunctions)), dtype=np.float32)
         for items in conjunctions.T:
             part = self._dense[:, np.where(items < 0, ~items, items) - self._first_dense]
@@ -411,18 +412,18 @@ class _LiteralLevel(NamedTuple):
     scores: FloatArray
 
     def take(self, which: Integers) -> "_LiteralLevel":
-        """Return some of them."""
+        """Return some of the conjunctions."""
         return _LiteralLevel(*(each[which] for each in self))  # type: ignore[arg-type]
 
     def largest(self, size: int) -> "_LiteralLevel":
-        """Return those in the most rows and those of the highest scores."""
+        """Return the conjunctions that hold in the most rows and those with the highest scores."""
         by_rows = np.argsort(-self.n_rows, kind="stable")[: size // 2]
         by_score = np.argsort(-self.scores, kind="stable")[: size // 2]
         return self.take(np.unique(np.concatenate([by_rows, by_score])))
 
 
 def _join(levels: list[_LiteralLevel]) -> _LiteralLevel:
-    """Concatenate levels in their order, so that parents with a common prefix are adjacent."""
+    """Concatenate levels in order, so that parents with a common prefix are adjacent."""
     return _LiteralLevel(*(np.concatenate(each) for each in zip(*levels, strict=True)))
 
 
@@ -456,7 +457,7 @@ class _Pool:
             self._n_held = sum(len(part[1]) for parts in self._parts.values() for part in parts)
 
     def stands_out(self, n_columns: int) -> bool:
-        """Tell whether a score exceeds the maximum expected by chance over all conjunctions of its order."""
+        """Return whether a score exceeds the maximum expected by chance among conjunctions of its order."""
         chance = STANDS_OUT * 2 * float(np.log(max(2, 2 * n_columns)))
         return any(
             len(scores) and float(scores.max()) > chance * order
@@ -474,7 +475,7 @@ class _Pool:
         return literals[within], scores[within]
 
     def found(self, columns: IntArray) -> list[Found]:
-        """Return all conjunctions without duplicates, as ascending literals of columns."""
+        """Return all conjunctions without duplicates, with literals in ascending order of columns."""
         result = []
         for order in sorted(self._parts):
             literals, scores = (np.concatenate(each) for each in zip(*self._parts[order], strict=True))

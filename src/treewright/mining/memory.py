@@ -1,4 +1,4 @@
-"""A memory limit for mining: allocations are recorded, and those beyond the limit are refused."""
+"""A memory limit for mining: allocations are recorded, and those beyond the limit raise an error."""
 
 import ctypes
 import sys
@@ -8,7 +8,7 @@ from treewright.errors import TROUBLESHOOTING, InputError
 
 MEBIBYTE = 1 << 20
 ALLOWANCE = 8
-"""One part in this many of a limit is reserved for the allocator, which rounds up."""
+"""The limit divided by this number is reserved for the allocator, which rounds sizes up."""
 
 
 class Memory:
@@ -40,7 +40,7 @@ class Memory:
         self._held[what] = n_bytes
 
     def require(self, what: str, n_bytes: int, *, remedy: str = "a higher threshold") -> None:
-        """Refuse an allocation that does not fit, with the limit that it needs or another remedy."""
+        """Raise an error if an allocation does not fit; it gives the required limit and another remedy."""
         if self.limit is None or n_bytes <= self.free:
             return
         needed = -(-(n_bytes + sum(self._held.values())) * ALLOWANCE // (ALLOWANCE - 1))
@@ -51,7 +51,7 @@ class Memory:
         )
 
     def trim(self) -> None:
-        """If there is a limit, let the allocator of Linux return freed memory to the system."""
+        """If there is a limit, make the allocator return freed memory to the system (on Linux)."""
         # Each thread keeps the memory that it has freed. Mining 40,000 rows with 4 threads and a limit of 48
         # MiB takes 34 to 40 MiB, without this call 91 to 93 MiB; with one thread and 24 MiB, 24.0 and 25.7
         # MiB.

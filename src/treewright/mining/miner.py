@@ -1,4 +1,4 @@
-"""Conjunctions of binary features, selected for scikit-learn."""
+"""A scikit-learn transformer that selects conjunctions of binary features."""
 
 import os
 from typing import Annotated, Any, Literal, Self
@@ -12,67 +12,69 @@ from treewright.scale import Client
 
 
 class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[misc]
-    """Selects conjunctions of binary features, of any order, and transforms rows into them.
+    """Transformer that selects conjunctions of binary features, of any order.
 
-    A conjunction is only counted if its parts can still be selected, so the space of all conjunctions is
-    never enumerated; the page on mining explains how.
+    A conjunction is counted only if its parts are frequent enough, so the space of all conjunctions is never
+    enumerated; the page on mining explains how.
 
     Parameters
     ----------
     degree : int or "auto"
-        Maximum number of features in a conjunction. "auto" is 5 where conjunctions are added to a linear
-        model, and 3 where they are mined.
+        Maximum number of features in a conjunction. "auto" is 5 if conjunctions are added to a linear model,
+        and 3 otherwise.
     threshold : float or "auto"
-        L1 threshold; a higher one selects fewer conjunctions. A conjunction enters when it is present in more
-        violating samples of one side than of the other, by more than this. If "auto", conjunctions are added
-        to a linear model of all columns while that helps on held-out samples.
+        L1 threshold; a higher one selects fewer conjunctions. A conjunction is selected if its counts in
+        violating samples for and against a class differ by more than this. If "auto", conjunctions are added
+        to a linear model of all columns while the held-out loss falls.
     max_iter : int
-        Maximum number of mining rounds. This and the next four apply to a given threshold; see
-        `GradientMiner`. ``**PAPER_SETTINGS`` are those of Qian & Liu (2015).
+        Maximum number of mining rounds. The next five parameters apply only to a given threshold or
+        ``linear=False``; see `GradientMiner`. ``**PAPER_SETTINGS`` gives the settings of Qian & Liu (2015).
     step : float or {"auto", "decreasing"}
-        Step size of a round: a constant, 1/sqrt(round), or automatic.
+        Step size of a round: a constant, "decreasing" (1/sqrt(round)) or "auto".
     refine : int
         Number of passes over the samples between two mining rounds.
     pretrain_order : int
         Mine features up to this order first.
     tol : float
-        Stop when two rounds in a row lower the objective by less than this share.
+        Stop when two rounds in a row lower the objective by less than this fraction.
     path : bool or "auto"
-        Approach the threshold from above, which selects fewer conjunctions. With an automatic threshold and
-        ``linear=False``, "auto" also tries five rounds at the threshold itself and keeps them if they score
-        higher on the held-out samples; with a given threshold, "auto" is the same as True.
+        Lower the threshold step by step, which selects fewer conjunctions. With an automatic threshold and
+        ``linear=False``, "auto" also tries up to five rounds with the final threshold only, and uses this
+        result if it scores higher on the held-out samples. With a given threshold, "auto" is the same as
+        True.
     validation_fraction : float
-        Share of the samples to hold out. Small data sets are split up to five times.
+        Fraction of the samples to hold out. Small data sets are split up to three times.
     linear : bool
-        Add conjunctions to a linear model of all columns, if the threshold is automatic. If False, an
-        automatic threshold is that of Algorithm 1, chosen on held-out samples.
+        Add conjunctions to a linear model of all columns, if the threshold is automatic. If False, Algorithm
+        1 selects conjunctions, with a threshold chosen on held-out samples.
     negations : bool
-        Allow absent columns as conditions, in conjunctions added to a linear model.
+        Allow negated columns in conjunctions that are added to a linear model.
     one_standard_error : bool
-        Select the fewest conjunctions within one standard error of the lowest held-out loss.
+        Select the fewest conjunctions within one standard error of the best loss.
     max_seconds : float, optional
-        Time limit of the selection. After it, no more conjunctions are added, with a warning.
+        Time limit of the selection in seconds. When it is reached, no more conjunctions are added, and a
+        warning is issued.
     memory_limit : int, optional
-        Memory limit beside the samples, in bytes. Also not counted are the packages, the list
-        `conjunctions_`, the final estimator, and a copy of an `X` that is not a CSR matrix with int32 indices
-        and int8 values. Beyond the limit, intermediate results go to disk and features are counted in smaller
-        batches, which is slower; the result is the same. If the limit is too small, the error gives the
-        minimum.
+        Memory limit in bytes, not counting the samples. Imported packages, the list `conjunctions_`, the
+        final estimator, and the copy of an `X` that is not a CSR matrix with int32 indices and int8 values
+        are not counted either. Beyond the limit, intermediate results are written to disk and features are
+        counted in smaller batches, which is slower; the result is the same. If the limit is too small, the
+        error gives the minimum.
     filter_memory : int, optional
-        Memory of a Bloom filter that candidates pass before counting. The result does not
-        depend on it.
+        Memory of a Bloom filter that removes rare candidates before counting. The result does not depend on
+        it.
     sparse_output : bool
         Return sparse matrices from `transform`.
     n_jobs : int
         Number of threads; results do not depend on it.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
 
     Attributes
     ----------
     conjunctions_ : list of tuple of int
         The columns of each selected conjunction, in ascending order; single columns are included. A column
-        that must be absent is the negative number ``~column``.
+        that must be absent is given as the negative number ``~column``.
     coef_ : ndarray of float, (n_classes or 1, n_conjunctions)
         Weights of the conjunctions.
     intercept_ : ndarray of float, (n_classes or 1,)
@@ -80,26 +82,26 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     classes_ : ndarray
         The classes.
     threshold_ : float
-        The threshold that was used. If conjunctions were added to a linear model, the lowest score statistic
-        (a sum of residuals divided by its standard error) with which a conjunction entered.
+        The threshold that was used. If conjunctions were added to a linear model, it is the lowest score
+        statistic (a sum of residuals divided by its standard error) that was required to add one.
     followed_path_ : bool
-        Whether the threshold was approached from above.
+        Whether the threshold was lowered step by step.
     path_ : list of PathStep
-        The thresholds that were tried, with scores on the held-out samples: accuracies, or minus the mean
-        logistic loss.
+        The thresholds that were tried, with scores on the held-out samples: accuracies, or negative mean
+        logistic losses.
     history_ : list of IterationReport or StepReport
         A report of each round. This and `path_` are empty in a loaded miner.
     n_iter_ : int
         Number of rounds.
     is_exact_ : bool
-        Whether all conjunctions that could be selected were counted. Not saved, like `is_out_of_time_`.
+        Whether all conjunctions that could be selected were counted. Like `is_out_of_time_`, it is not saved.
     is_out_of_time_ : bool
-        Whether `max_seconds` ended the selection.
+        Whether the selection stopped because `max_seconds` was reached.
 
     See Also
     --------
-    ConjunctionClassifier : Selects conjunctions and classifies by them.
-    GradientMiner : Mines features of any space.
+    ConjunctionClassifier : Selects conjunctions and trains a classifier on them.
+    GradientMiner : Mines features of any feature space.
     TableBinarizer : Turns numbers and categories into binary columns.
 
     Examples
@@ -168,16 +170,17 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         Parameters
         ----------
         X : array, data frame or sparse matrix, (n_samples, n_features)
-            Of zeros and ones.
+            Binary samples.
         y : array, (n_samples,)
             Labels of any kind.
         sample_weight : array, (n_samples,), optional
-            Weights of the samples; with a given threshold whole numbers, as if each were there so often.
+            Weights of the samples. With a given threshold or ``linear=False``, they must be integers: the
+            number of times that each sample is counted.
         checkpoint : path, optional
-            A folder where each round is kept; the same call goes on from there after an interruption.
+            Folder in which each round is saved; after an interruption, the same call resumes from it.
         client : distributed.Client, optional
-            A cluster that counts conjunctions with a given threshold or ``linear=False``; the result is the
-            same.
+            Cluster that counts conjunctions; the result is the same. It is used only with a given threshold
+            or ``linear=False``.
         """
         self._check_options()
         rows, y, labels = self._check_samples(X, y)

@@ -1,4 +1,4 @@
-"""Names of conjunctions, in which conditions on the same number are merged into one interval."""
+"""Names of conjunctions; conditions on the same numeric column are merged into one interval."""
 
 import math
 import re
@@ -41,7 +41,7 @@ def name_interval(column: str, interval: Interval) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def parse_interval(name: str) -> tuple[str, Interval] | None:
-    """Return the column and the interval of a condition on a number; None for any other name."""
+    """Return the column and the interval of a numeric condition; None for any other name."""
     if (found := ONE_SIDED.fullmatch(name)) is not None:
         number = float(found["number"])
         is_low = (found["sign"] == ">=") != bool(found["negated"])
@@ -52,7 +52,7 @@ def parse_interval(name: str) -> tuple[str, Interval] | None:
 
 
 def merge_intervals(names: Iterable[str]) -> list[str]:
-    """Return conditions that all hold, with one interval for each column of numbers.
+    """Merge the conditions of a conjunction, so that each numeric column has one interval.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def merge_intervals(names: Iterable[str]) -> list[str]:
 
 
 def source_column(name: str) -> str:
-    """Return the column of a table in a condition, or the name itself if there is none.
+    """Return the table column that a condition refers to, or the name itself if there is none.
 
     Examples
     --------

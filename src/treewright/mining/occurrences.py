@@ -1,4 +1,4 @@
-"""Occurrences of features in one tree, as the arcs of each occurrence."""
+"""Occurrences of features in one tree, given as arcs."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from treewright.native.mining.subtrees import N_DEPTHS
 
 
 class ArcFeatures:
-    """The arcs of a tree, by their modifiers, and the numbers of their basic features.
+    """The arcs of a tree, indexed by modifier, and the indices of their basic features.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class ArcFeatures:
     encoder : ArcEncoder
         Computes the basic features of arcs.
     keys : ndarray of uint64
-        The basic features to look for, sorted; their positions are their numbers.
+        The basic features to look for, in sorted order; the index of a feature is its position.
     """
 
     def __init__(self, tree: DepTree, encoder: ArcEncoder, keys: Keys) -> None:
@@ -50,8 +50,8 @@ class ArcFeatures:
     def candidates(self, features: Sequence[IntArray], *, n_depths: int = 1) -> list[tuple[int, list[int]]]:
         """Return the columns and items of the features whose basic features are all in the tree.
 
-        `features` has an array for each order with one feature per row; an item is a basic feature, or a
-        basic feature times `n_depths` plus a depth.
+        `features` has an array for each order with one feature per row; an item is the index of a basic
+        feature, or this index times `n_depths` plus a depth.
         """
         found, start = [], 0
         for each in features:
@@ -63,8 +63,8 @@ class ArcFeatures:
     def match_subtree(self, codes: Sequence[int]) -> list[int]:
         """Return the modifiers of the arcs of all occurrences of a sub feature tree.
 
-        The feature has the format of `SubtreeSpace`. It grows to the right: the next arc is a child of the
-        last one, or the next sibling of an arc on the path to it.
+        The feature has the format of `SubtreeSpace`. Its arcs are matched from left to right: each arc is a
+        child of the previous arc, or the next sibling of an arc on the path to it.
         """
         fragments: list[tuple[tuple[int, ...], tuple[int, ...]]]
         fragments = [((word,), (word,)) for word in self.having(codes[0] // N_DEPTHS)]
@@ -79,7 +79,7 @@ class ArcFeatures:
         return sorted({word for _, words in fragments for word in words})
 
     def _next(self, path: tuple[int, ...], depth: int) -> list[int]:
-        """Return the arcs by which a fragment can grow at a depth."""
+        """Return the arcs by which a fragment can be extended at a depth."""
         if depth == len(path):
             return self._children[path[-1]]
         siblings = self._children[self._heads[path[depth]]]

@@ -31,7 +31,7 @@ class Patterns:
         self.marked = _mark(features, len(keys))
 
     def known(self, indptr: Integers, found: Keys) -> Features:
-        """Return the numbers of the basic features of arcs that are among the keys."""
+        """Return the indices of those basic features of arcs that are among the keys."""
         ids = np.empty(len(found), dtype=np.int32)
         find_keys(self.keys, self.slots, found, ids)
         n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
@@ -39,7 +39,7 @@ class Patterns:
 
 
 class _Level(NamedTuple):
-    """The nodes of paths of one length: their parents among shorter paths, last codes, and features."""
+    """Nodes of the paths of one length: the index of the parent path, the last code, and the feature."""
 
     parents: Integers
     codes: Integers
@@ -89,7 +89,7 @@ def _mark(features: Sequence[IntArray], n_keys: int) -> Marked:
 
 
 def make_index(keys: Keys) -> IntArray:
-    """Return a hash table that maps keys to their numbers."""
+    """Return a hash table that maps keys to their indices."""
     slots = np.full(1 << (2 * len(keys) + 1).bit_length(), -1, dtype=np.int32)
     index_keys(keys, slots)
     return slots

@@ -43,47 +43,48 @@ JOBS_AT_ONCE = 8
 SENT_TOGETHER = 16
 """Number of jobs that are sent to a worker of a cluster at a time."""
 PLACE_BYTES, CANDIDATE_BYTES, FILTER_BYTES, FEATURE_BYTES, SCRATCH_BYTES = 12, 24, 64, 80, 40
-"""Bytes of a job: per place of the extended conjunctions; per visited candidate, twice the place of a
-survivor; per candidate that passes a filter; per surviving feature, beside its columns and counts; and per
-column, beside its counts."""
+"""Bytes of a job: per occurrence of the extended conjunctions; per visited candidate (twice the occurrence of
+a survivor); per candidate that passes a filter; per surviving feature, not counting its columns and counts;
+and per column, not counting its counts."""
 MATCH_BYTES, SLOT_BYTES, NODE_BYTES = 10, 12, 9
-"""Bytes of matching: per place, here and in the combined result; per slot of the table; per column."""
+"""Bytes for matching: per occurrence, including its copy in the combined result; per slot of the hash table;
+and per column of a conjunction."""
 
 
 class PolynomialSpace:
     """The feature space of all conjunctions of the columns of a binary matrix.
 
-    A feature of order r is a row of r column numbers, in ascending order.
+    A feature of order r is a row of r column indices, in ascending order.
 
     Parameters
     ----------
     rows : sparse matrix or array, (n_rows, n_columns)
-        The samples, of zeros and ones.
+        Binary samples.
     names : sequence of str, optional
         Names of the columns; ``x0``, ``x1``, ... by default.
     n_jobs : int
         Number of threads; results do not depend on it.
     client : distributed.Client, optional
-        Cluster that counts the features. Results are the same. The Bloom filter is not used there.
+        Cluster that counts the features; results are the same.
     memory_limit : int, optional
-        Memory limit in bytes, beside the rows themselves. Beyond it, intermediate results go to disk and
+        Memory limit in bytes, not counting the rows. Beyond it, intermediate results are written to disk and
         features are counted in smaller batches. If the limit is too small, the error gives the minimum. Data
         sent to and from a cluster are not counted.
     filter_memory : int, optional
-        Size in bytes of a Bloom filter that candidates pass before they are counted; none by default.
+        Size in bytes of a Bloom filter that removes rare candidates before counting; no filter by default.
     budget : int, optional
-        Maximum number of candidates per order. Conjunctions beyond it are not extended; those of rare columns
-        come first. No maximum by default. Cannot be used with `memory_limit`.
+        Maximum number of candidates per order; no maximum by default. Conjunctions of rare columns are
+        extended first; those beyond the maximum are not extended. It cannot be combined with `memory_limit`.
 
     Attributes
     ----------
     memory : Memory
-        The use of memory, with its limit.
+        The memory in use, and its limit.
 
     See Also
     --------
     GradientMiner : Selects features from a space.
-    ConjunctionMiner : Mines conjunctions, with the interface of scikit-learn.
+    ConjunctionMiner : Mines conjunctions, with a scikit-learn interface.
     SubtreeSpace : The space of all subtrees of dependency trees.
 
     Examples
@@ -105,7 +106,7 @@ class PolynomialSpace:
         budget: int | None = None,
     ) -> None:
         if budget is not None and memory_limit is not None:
-            raise InputError(f"budget is {budget} and memory_limit {memory_limit}; expected one of them")
+            raise InputError(f"budget is {budget} and memory_limit is {memory_limit}; expected one of them")
         self.rows = as_binary(rows)
         self.names = names
         self.n_jobs = n_jobs
@@ -124,7 +125,7 @@ class PolynomialSpace:
         return PolynomialSearch(self, violations, threshold, degree)
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
-        """Return where conjunctions are present: rows of the space by conjunctions."""
+        """Return which conjunctions (columns) are present in each row of the space."""
         return match_conjunctions(self.rows, features, self.memory)
 
     def name(self, feature: Sequence[int]) -> str:
@@ -138,13 +139,13 @@ class Shares(NamedTuple):
     Attributes
     ----------
     store : int or None
-        Bytes of the places of survivors, for each of two orders.
+        Bytes for the occurrences of survivors, for each of two orders.
     places : int
-        Number of places of single columns that are found together.
+        Number of occurrences of single columns that are found at a time.
     work : int
         Work of one job.
     weights : tuple of int
-        Weights of a candidate, and of a place of the extended conjunction, in that work.
+        Work per candidate, and per occurrence of the extended conjunction.
     """
 
     store: int | None
@@ -208,7 +209,7 @@ class PolynomialSearch:
     def _spread(
         self, counting: ConjunctionCounting, groups: Sequence[Sequence[LevelSpan]]
     ) -> Iterator[list[GrownLevel]]:
-        """Yield the counts of groups of tasks, in their order, by threads or on a cluster."""
+        """Count groups of tasks in threads or on a cluster; yield the results in order."""
         if self._space.client is not None:
             yield from iter_jobs(counting.count, map(cut, groups), client=self._space.client)
             return
@@ -232,7 +233,7 @@ class PolynomialSearch:
         self._store.close()
 
     def _start(self) -> Growth:
-        """Count single columns, and write the rows with the frequent ones, renumbered."""
+        """Count single columns, and build rows that contain only the frequent ones, renumbered."""
         rows, n_rows = self._space.rows, len(self._violations.rows)
         needed = bytes_to_count(rows, self._violations)
         what = f"counts of {rows.shape[1]:,} columns in {n_rows:,} rows"
@@ -251,10 +252,10 @@ class PolynomialSearch:
         return Growth(features, singles.counts, singles.n_candidates, singles.n_instances, len(features))
 
     def _share_out(self, singles: Singles) -> Shares:
-        """Divide the rest of the memory limit, or refuse a limit that is too small.
+        """Divide the remaining memory, or raise an error if the limit is too small.
 
-        Jobs get half of it, or what the largest needs. They have about the same work, except for the last
-        conjunction of each.
+        Jobs get half of it, or more if the largest job needs more. All jobs have about the same amount of
+        work, apart from the last conjunction of each.
         """
         memory, n_jobs, n_counters = self._space.memory, self._space.n_jobs, self._violations.n_counters
         of_feature = FEATURE_BYTES + 24 * (self._degree + n_counters)
@@ -273,7 +274,7 @@ class PolynomialSearch:
         return Shares((free - for_jobs) // 2, for_jobs // BYTES_TO_FIND, work, weights)
 
     def _plan(self, levels: Sequence[KeptLevel]) -> list[LevelSpan]:
-        """Divide conjunctions into ranges of similar numbers of candidates, for any number of threads."""
+        """Divide conjunctions into ranges with similar numbers of candidates, for any number of threads."""
         sifting = self._sifting()
         admitted = [EVERYTHING] * len(levels)
         if sifting is not None and not self._space.memory.is_limited:
@@ -292,7 +293,7 @@ class PolynomialSearch:
         return Sifting(self._rows, len(self._columns), self._violations.n_counters, self._threshold, memory)
 
     def _within_budget(self, tasks: list[LevelSpan]) -> list[LevelSpan]:
-        """Return as many of the first tasks as the budget allows, and record their share of all."""
+        """Return as many of the first tasks as the budget allows, and record their fraction of all work."""
         n_met = np.cumsum([task.n_met for task in tasks], dtype=np.int64)
         if self._space.budget is None or len(tasks) == 0 or n_met[-1] <= self._space.budget:
             self.share = 1.0
@@ -305,7 +306,7 @@ class PolynomialSearch:
 def name_conjunction(feature: Sequence[int], names: Sequence[str] | None) -> str:
     """Return a conjunction of columns as ``a & b``; columns without names are ``x0``, ``x1``, ...
 
-    The number ``~column`` stands for a column that is absent, as in ``a & not b``.
+    The number ``~column`` stands for a column that must be absent, as in ``a & not b``.
     """
     return " & ".join(merge_intervals(_name_literal(item, names) for item in feature))
 
@@ -319,7 +320,7 @@ def _name_literal(item: int, names: Sequence[str] | None) -> str:
 def match_conjunctions(
     rows: csr_matrix, features: Sequence[IntArray], memory: Memory | None = None
 ) -> csr_matrix:
-    """Return where conjunctions are present: a binary matrix with a column for each, in their order.
+    """Return where conjunctions are present, as a binary matrix with one column per conjunction.
 
     `features` has an array for each order with one conjunction per row.
     """
@@ -334,7 +335,8 @@ def match_conjunctions(
     match_rows(trie, rows.indptr, rows.indices, indptr[1:], matches)
     np.cumsum(indptr, out=indptr)
     memory.require(
-        f"{what} and their places", _trie_bytes(features) + 2 * indptr.nbytes + MATCH_BYTES * int(indptr[-1])
+        f"{what} and their occurrences",
+        _trie_bytes(features) + 2 * indptr.nbytes + MATCH_BYTES * int(indptr[-1]),
     )
     matches = ConjunctionMatches(np.empty(indptr[-1], dtype=np.int32), path, at)
     if indptr[-1]:

@@ -1,8 +1,8 @@
-"""Learning problems: labels of rows, or the best row of each list, as an L1-norm support vector machine.
+"""Learning problems of an L1-norm SVM: predict the label of each row, or the best row of each list.
 
 The loss of a sample is that of Qian & Liu (2015, section 3.2), with the sign corrected: the maximum, over all
-alternatives, of cost + score - score of the right one. If the maximum is not at the right one, the sample is
-a violator.
+alternatives, of the cost plus the score of the alternative minus the score of the correct alternative. If an
+incorrect alternative has the maximum, the sample is a violator.
 """
 
 import numpy as np
@@ -15,11 +15,11 @@ from treewright.mining.space import Violations
 from treewright.native.learn.proximal import Alternatives, find_violators
 
 SAMPLE_BYTES, SCORE_BYTES = 32, 8
-"""Bytes that mining needs per sample, beside its alternatives, and per score."""
+"""Bytes that mining needs per sample, in addition to its alternatives, and per score."""
 
 
 class Problem:
-    """Samples with alternatives, of which one is right. Made by `label_problem` and `list_problem`.
+    """Samples with alternatives, one of which is correct; made by `label_problem` and `list_problem`.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Problem:
     n_rows : int
         Number of rows to which the alternatives refer.
     n_outputs : int
-        Number of weights of a feature.
+        Number of weights per feature.
     has_intercept : bool
         Whether each output has an intercept.
     """
@@ -57,16 +57,17 @@ class Problem:
         return Problem(bare, self.n_rows, self.n_outputs, has_intercept=self.has_intercept)
 
     def assess(self, scores: FloatArray) -> tuple[float, Integers]:
-        """Return the sum of the losses, and the alternative with the highest loss of each sample.
+        """Return the sum of the losses and, for each sample, the alternative with the highest loss.
 
-        The latter is -1 for samples without a positive loss. `scores` has the scores of each row and output.
+        The alternative is -1 for samples without a positive loss. `scores` contains the score of each row and
+        output.
         """
         worst = np.empty(self.n_samples, dtype=np.int64)
         loss: float = find_violators(self.alternatives, scores, worst)
         return loss, worst
 
     def violations(self, worst: Integers) -> Violations:
-        """Return the rows of the right and of the worst alternatives; once if they are the same."""
+        """Return the rows of the correct and of the worst alternatives; a row that is both appears once."""
         violators = np.flatnonzero(worst >= 0)
         right, wrong = self.alternatives.indptr[violators + 1] - 1, worst[violators]
         rows, outputs = self.alternatives.rows, self.alternatives.outputs
@@ -80,9 +81,9 @@ class Problem:
 
 
 def label_problem(labels: npt.ArrayLike, n_classes: int) -> Problem:
-    """Describe a classification problem to `GradientMiner`: one label per row.
+    """Describe a classification problem for `GradientMiner`: one label per row.
 
-    With two classes, a feature has one weight, which is positive if it speaks for class 1.
+    With two classes, a feature has one weight, which is positive if the feature is evidence for class 1.
 
     Parameters
     ----------
@@ -137,16 +138,16 @@ def list_problem(
     costs: npt.ArrayLike | None = None,
     base_scores: npt.ArrayLike | None = None,
 ) -> Problem:
-    """Describe a ranking problem to `GradientMiner`: find the right row of each list.
+    """Describe a ranking problem for `GradientMiner`: find the correct row of each list.
 
     Parameters
     ----------
     indptr : array of int, (n_lists + 1,)
-        List i has the rows from `indptr[i]` to `indptr[i + 1]`. No list is empty.
+        List i has the rows from `indptr[i]` to `indptr[i + 1] - 1`. Lists must not be empty.
     right : array of int, (n_lists,)
-        The number of the right row of each list, counted over all lists.
+        The index of the correct row of each list, counted over all lists.
     costs : array of float, (n_rows,), optional
-        The cost of choosing each row; by default 0 for the right rows and 1 for all others.
+        The cost of choosing each row; by default 0 for the correct rows and 1 for all others.
     base_scores : array of float, (n_rows,), optional
         Scores to which the learnt scores are added, such as those of a parser.
 
@@ -161,7 +162,7 @@ def list_problem(
 
     Examples
     --------
-    Two lists of two rows each; the first row of one and the second row of the other are right:
+    Two lists of two rows each; the first row of one and the second row of the other are correct:
 
     >>> problem = tw.list_problem([0, 2, 4], [0, 3])
     >>> problem.n_samples, problem.n_rows
@@ -170,8 +171,8 @@ def list_problem(
     indptr, right = _as_integers("indptr", indptr), _as_integers("right", right)
     if len(indptr) != len(right) + 1 or indptr[0] != 0 or (np.diff(indptr) < 1).any():
         raise InputError(
-            "indptr does not divide the rows into one list per entry of right; expected 0, then the end of "
-            "each list"
+            "indptr does not divide the rows into one list per entry of right; expected 0, followed by the "
+            "end of each list"
         )
     outside = np.flatnonzero((right < indptr[:-1]) | (right >= indptr[1:]))
     if len(outside):
@@ -200,7 +201,8 @@ def _as_integers(name: str, values: npt.ArrayLike) -> Integers:
     array = np.asarray(values)
     if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
         raise InputError(
-            f"{name} is an array of {array.ndim} dimensions of {array.dtype}; expected 1 of integers"
+            f"{name} is a {array.ndim}-dimensional array of {array.dtype}; "
+            "expected a 1-dimensional array of integers"
         )
     return array.astype(np.int64)
 
@@ -208,5 +210,5 @@ def _as_integers(name: str, values: npt.ArrayLike) -> Integers:
 def _as_scores(name: str, values: npt.ArrayLike, n_rows: int) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (n_rows,):
-        raise InputError(f"{name} has the shape {array.shape}; expected {(n_rows,)}, one for each row")
+        raise InputError(f"{name} has the shape {array.shape}; expected {(n_rows,)}, one value per row")
     return array

@@ -1,4 +1,4 @@
-"""A regressor by conjunctions of binary features, for scikit-learn."""
+"""A scikit-learn regressor based on conjunctions of binary features."""
 
 import hashlib
 import os
@@ -22,7 +22,7 @@ from treewright.model import Array, Arrays, Model, Value, expect, is_within, sav
 
 
 class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignore[misc]
-    """Adds conjunctions of binary features to a linear regression while that helps on held-out samples.
+    """Linear regression to which conjunctions of binary features are added while the held-out loss falls.
 
     Parameters
     ----------
@@ -31,38 +31,39 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
     max_iter : int
         Maximum number of mining rounds.
     validation_fraction : float
-        Share of the samples to hold out. Small data sets are split up to five times.
+        Fraction of the samples to hold out. Small data sets are split up to three times.
     negations : bool
-        Allow absent columns as conditions.
+        Allow negated columns in conjunctions.
     one_standard_error : bool
-        Select the fewest conjunctions within one standard error of the lowest held-out loss.
+        Select the fewest conjunctions with a held-out loss within one standard error of the lowest.
     max_seconds : float, optional
-        Time limit of the selection. After it, no more conjunctions are added, with a warning.
+        Time limit of the selection. When it is reached, no more conjunctions are added, and a warning is
+        issued.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
 
     Attributes
     ----------
     conjunctions_ : list of tuple of int
         The columns of each selected conjunction, in ascending order; single columns are included. A column
-        that must be absent is the negative number ``~column``.
+        that must be absent is given as the negative number ``~column``.
     coef_ : ndarray of float, (n_conjunctions,)
         Weights of the conjunctions.
     intercept_ : float
         The intercept.
     threshold_ : float
-        The lowest score statistic (a sum of residuals divided by its standard error) with which a conjunction
-        entered.
+        The lowest score statistic (a sum of residuals divided by its standard error) that was required to add
+        a conjunction.
     path_ : list of PathStep
-        The numbers of conjunctions that were tried, with scores on the held-out samples.
+        The steps that were tried, with their numbers of new conjunctions and scores on the held-out samples.
     history_ : list of StepReport
         A report of each step. This and `path_` are empty in a loaded regressor.
     n_iter_ : int
         Number of steps.
     is_exact_ : bool
-        Whether all conjunctions that could be selected were counted. Not saved, like `is_out_of_time_`.
+        Whether all conjunctions that could be selected were counted. Like `is_out_of_time_`, it is not saved.
     is_out_of_time_ : bool
-        Whether `max_seconds` ended the selection.
+        Whether the selection stopped because `max_seconds` was reached.
 
     See Also
     --------
@@ -116,16 +117,16 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Select conjunctions, and weigh them.
+        """Select conjunctions, and fit their weights.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix, (n_samples, n_features)
-            Of zeros and ones.
+            Binary samples.
         y : array of float, (n_samples,)
         sample_weight : array, (n_samples,), optional
         checkpoint : path, optional
-            A folder where each step is kept; the same call goes on from there after an interruption.
+            Folder in which each step is saved; after an interruption, the same call resumes from it.
         """
         check_params(self)
         with refusing_text():
@@ -143,7 +144,7 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         return self
 
     def _identity(self, rows: csr_matrix, y: FloatArray, weights: FloatArray) -> str:
-        """Return a name for the data and options."""
+        """Return a fingerprint of the data and options."""
         digest = hashlib.sha256(repr(sorted(self.get_params(deep=False).items())).encode())
         for array in (rows.indptr, rows.indices, y, weights):
             digest.update(array.tobytes())
@@ -154,7 +155,7 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         self.conjunctions_ = [tuple(row) for each in orders.values() for row in each.tolist()]
 
     def predict(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the number of each row."""
+        """Return the predicted number for each row."""
         check_is_fitted(self)
         with refusing_text():
             X = validate_data(self, X, accept_sparse="csr", reset=False)
@@ -170,7 +171,7 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
 
     @property
     def _feature_names(self) -> list[str]:
-        """The names of columns, if `fit` was given any."""
+        """The column names passed to `fit`, if any."""
         return list(getattr(self, "feature_names_in_", []))
 
     @_feature_names.setter
@@ -179,7 +180,7 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
             self.feature_names_in_ = np.array(names, dtype=object)
 
     def check_fitted_state(self) -> None:
-        """Check that conjunctions are of columns, and have weights."""
+        """Check that conjunctions refer to existing columns and have weights."""
         expect(len(self._feature_names) in (0, self.n_features_in_), "a name for each column")
         for order, columns in self.orders_.items():
             plain = np.where(columns < 0, ~columns, columns)
@@ -188,7 +189,7 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         expect(len(self.coef_) == sum(map(len, self.orders_.values())), "a weight for each conjunction")
 
     def restore(self) -> None:
-        """List the conjunctions; the history of mining is not saved."""
+        """Rebuild the list of conjunctions; the history of mining is empty because it is not saved."""
         self._set_orders({order: self.orders_[order].astype(np.int32) for order in sorted(self.orders_)})
         self.path_: list[Any] = []
         self.history_: list[Any] = []

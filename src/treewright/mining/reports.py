@@ -1,4 +1,4 @@
-"""Reports during mining, and its result."""
+"""Progress reports of mining, and its result."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,18 +12,18 @@ class OrderReport(NamedTuple):
     iteration: int
     order: int
     n_candidates: int
-    """Number of features counted."""
+    """Number of features that were counted."""
     n_instances: int
-    """Number of their occurrences."""
+    """Number of occurrences of these features."""
     n_survivors: int
-    """Number of features above the threshold."""
+    """Number of features whose counts exceed the threshold."""
     n_entering: int
     """Number of features whose gradient exceeds the threshold and whose weight was zero."""
     n_bytes: int
-    """Bytes of the places of the survivors in memory."""
+    """Memory taken by the occurrences of the surviving features, in bytes."""
     n_bytes_on_disk: int
     share: float = 1.0
-    """Share of the candidates that was counted, if there is a limit."""
+    """Fraction of the candidates that were counted; 1 unless there is a limit."""
 
     def __str__(self) -> str:
         return f"iteration {self.iteration}, order {self.order}: {self.n_candidates:,} conjunctions counted"
@@ -46,7 +46,7 @@ class IterationReport(NamedTuple):
 
 
 class PathStep(NamedTuple):
-    """A threshold that was tried, and the score of its selection on other samples."""
+    """A threshold that was tried, and the score of the selected features on held-out samples."""
 
     threshold: float
     score: float
@@ -63,7 +63,7 @@ class Mined:
     Attributes
     ----------
     features : dict of int to ndarray of int32
-        The selected features by order, in the format of the space, sorted.
+        The selected features of each order, sorted, in the format of the space.
     weights : ndarray of float, (n_selected, n_outputs)
         Weights in the order of `features`.
     intercept : ndarray of float, (n_outputs,)

@@ -1,8 +1,8 @@
-"""What a model of conjunctions has learnt, as rules that people can read, and what they contribute.
+"""Human-readable rules of a model of conjunctions, and their contributions to its predictions.
 
-A rule is a selected conjunction, with the samples in which it holds. Its importance is the size of its weight
-times the standard deviation of whether it holds: what it changes in the scores of samples, so that a large
-weight of a conjunction that hardly ever holds counts little.
+A rule is a selected conjunction, with the samples in which it holds. Its importance is its absolute weight
+times the standard deviation of its indicator (1 if it holds, otherwise 0). This measures how much the rule
+changes the scores of samples: a large weight counts little if the conjunction hardly ever holds.
 """
 
 import csv
@@ -25,12 +25,12 @@ from treewright.errors import InputError
 SortKey = Literal["importance", "weight", "support", "lift"]
 SORT_KEYS = ("importance", "weight", "support", "lift")
 LARGEST_SCALE = 100.0
-"""By which scores are multiplied to be log-odds."""
+"""Maximum factor for scaling scores to log-odds."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A conjunction that a model has selected, and the samples in which it holds.
+    """A conjunction selected by a model, and the samples in which it holds.
 
     Attributes
     ----------
@@ -41,26 +41,27 @@ class Rule:
     label : object
         The class that the rule predicts; None in a regression.
     weight : float
-        What the rule adds to the score of that class, or to the predicted number. A rule for several classes
-        can have a negative weight, which is evidence against the class.
+        Contribution of the rule to the score of that class, or to the predicted number. With more than two
+        classes, it can be negative, which is evidence against the class.
     importance : float
-        The absolute weight times the standard deviation of whether the rule holds.
+        The absolute weight times the standard deviation of the indicator of the rule (1 if it holds,
+        otherwise 0).
     n_samples : int
         Number of samples in which the rule holds.
     support : float
-        Share of the samples in which the rule holds.
+        Fraction of the samples in which the rule holds.
     share : float
-        Share of the class among these samples; in a regression, the mean of the target there.
+        Fraction of these samples that belong to the class; in a regression, the mean of their targets.
     lift : float
-        `share` divided by the share of the class in all samples; in a regression, the difference of the
-        means.
+        `share` divided by the fraction of all samples that belong to the class; in a regression, `share`
+        minus the mean of all targets.
     shares : dict
-        Share of each class among the samples in which the rule holds; empty in a regression.
+        Fraction of each class among the samples in which the rule holds; empty in a regression.
     examples : tuple of int
-        Numbers of samples in which the rule holds, those of its class first.
+        Numbers of some samples in which the rule holds; samples of its class come first.
     columns : tuple of int
-        The columns, as in `conjunctions_`. Conjunctions with the same name, which hold in the same samples,
-        are one rule with the sum of their weights; these are the columns of the first.
+        The columns, as in `conjunctions_`. Conjunctions with the same name hold in the same samples; they are
+        merged into one rule with the sum of their weights and the columns of the first.
 
     See Also
     --------
@@ -91,7 +92,7 @@ class Rule:
 
 
 class RuleTable(Sequence[Rule]):
-    """A list of rules that prints as a table and is written in several formats.
+    """A list of rules that prints as a table and can be exported in several formats.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ class RuleTable(Sequence[Rule]):
 
     See Also
     --------
-    list_rules : Makes the table of a model.
+    list_rules : Returns the rules of a model as a table.
     plot_rules : Plots the strongest rules.
 
     Examples
@@ -128,7 +129,7 @@ class RuleTable(Sequence[Rule]):
         return iter(self.rules)
 
     def __getitem__(self, place: Any) -> Any:  # noqa: ANN401
-        """Return one rule, or a table of some."""
+        """Return one rule, or a table of a slice of the rules."""
         found = self.rules[place]
         return RuleTable(found, is_regression=self.is_regression) if isinstance(found, list) else found
 
@@ -164,7 +165,7 @@ class RuleTable(Sequence[Rule]):
         return "\n".join("| " + " | ".join(row) + " |" for row in (heads, marks, *escaped))
 
     def to_csv(self) -> str:
-        """Return all figures as CSV, none of them rounded."""
+        """Return all values as CSV, without rounding."""
         labels = list(dict.fromkeys(label for rule in self.rules for label in rule.shares))
         plain = [each.name for each in fields(Rule) if each.name not in ("shares", "columns", "examples")]
         stream = StringIO()
@@ -177,7 +178,7 @@ class RuleTable(Sequence[Rule]):
         return stream.getvalue()
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """Return the heads and the cells of the table that is shown."""
+        """Return the headers and the cells of the printed table."""
         columns: dict[str, Callable[[Rule], str]] = {
             "rule": lambda rule: rule.conjunction,
             "for": lambda rule: str(rule.label),
@@ -198,7 +199,7 @@ class RuleTable(Sequence[Rule]):
 
 
 class _Matched(NamedTuple):
-    """The different conjunctions of a fitted model, and where they hold.
+    """The distinct conjunctions of a fitted model, and the samples in which they hold.
 
     Attributes
     ----------
@@ -207,7 +208,7 @@ class _Matched(NamedTuple):
     names : list of str
     columns : list of tuple of int
     orders : ndarray of int
-        The numbers of conditions.
+        The number of conditions of each conjunction.
     coef : ndarray of float, (n_classes or 1, n_conjunctions)
     intercept : ndarray of float, (n_classes or 1,)
     found : csc_matrix, (n_samples, n_conjunctions)
@@ -237,7 +238,7 @@ def _match(model: Any, X: Any, names: Any) -> _Matched:  # noqa: ANN401
         expected = "a fitted ConjunctionClassifier or ConjunctionMiner, or a pipeline that ends in one"
         raise InputError(f"model is a {type(last).__name__}; expected {expected}")
     if not hasattr(last, "coef_"):
-        raise InputError("the final_estimator of model has no weights; expected a linear one")
+        raise InputError("the final_estimator of model has no weights; expected a linear estimator")
     every = [str(each) for each in last.get_feature_names_out(names)]
     first: dict[str, int] = {}
     numbers = np.array([first.setdefault(name, len(first)) for name in every], dtype=np.int64)
@@ -277,19 +278,19 @@ def list_rules(
     model : ConjunctionClassifier, ConjunctionMiner, ConjunctionRegressor or Pipeline
         A fitted model; a pipeline must end in one of these.
     X : array, data frame or sparse matrix, (n_samples, n_features)
-        Samples in which the rules are counted, preferably not those of training.
+        Samples in which the rules are counted, preferably not the training samples.
     y : array, (n_samples,)
-        The right classes of the samples, or the numbers to predict.
+        The true classes of the samples, or the numbers to predict.
     names : sequence of str, optional
         Names of the columns of `X`, if it has none itself.
     min_order : int
-        Minimum number of conditions of a rule; 2 leaves single columns out.
+        Minimum number of conditions of a rule; 2 excludes single columns.
     max_rules : int, optional
         Maximum number of rules.
     n_examples : int
         Maximum number of examples per rule.
     first_number : int
-        Number of the first sample in `examples`.
+        The number that `examples` uses for the first sample.
     sort_by : {"importance", "weight", "support", "lift"}
         Value by which rules are sorted, largest first.
 
@@ -300,7 +301,7 @@ def list_rules(
     See Also
     --------
     plot_rules : Plots the rules.
-    compare_parts : Measures what conjunctions contribute.
+    compare_parts : Measures the contribution of conjunctions.
 
     Examples
     --------
@@ -368,12 +369,12 @@ def _make_rule(
 
 @dataclass(frozen=True)
 class PartScore:
-    """How good the predictions of a part of a model are.
+    """The quality of the predictions of a part of a model.
 
     Attributes
     ----------
     accuracy : float
-        Share of correct classes; in a regression, R squared.
+        Fraction of correct predictions; in a regression, R squared.
     loss : float
         Log-loss; in a regression, the root mean squared error.
 
@@ -395,11 +396,11 @@ class PartScore:
 
 @dataclass(frozen=True)
 class Contributions:
-    """What single columns and conjunctions contribute to the predictions of a model.
+    """The contributions of single columns and of conjunctions to the predictions of a model.
 
-    To score one part alone, the other is replaced by the constants that fit the samples best: a score for
-    each class, or the mean of the target. Scores need not be log-odds; the log-loss is that after the best
-    constants and scale.
+    To score one part alone, the other part is replaced by the constants that fit the samples best: one score
+    per class, or the mean of the target. Scores need not be log-odds, so they are scaled and shifted for the
+    lowest log-loss.
 
     Attributes
     ----------
@@ -410,10 +411,10 @@ class Contributions:
     both : PartScore
         Score of the model.
     changed : float
-        Share of predictions that the conjunctions change; in a regression, the variance of what they add as a
-        share of the variance of the predictions.
+        Fraction of predictions that the conjunctions change; in a regression, the variance of their
+        contribution divided by the variance of the predictions.
     corrected, spoilt : float
-        Shares of predictions that the conjunctions correct, and that they make wrong; 0 in a regression.
+        Fractions of predictions that the conjunctions correct, and that they make wrong; 0 in a regression.
     n_single_columns, n_conjunctions : int
         Numbers of selected columns and of selected conjunctions.
     n_samples : int
@@ -498,9 +499,9 @@ def compare_parts(
     model : ConjunctionClassifier, ConjunctionMiner, ConjunctionRegressor or Pipeline
         A fitted model; a pipeline must end in one of these.
     X : array, data frame or sparse matrix, (n_samples, n_features)
-        Samples to compare on, preferably not those of training.
+        Samples for the comparison, preferably not the training samples.
     y : array, (n_samples,)
-        The right classes of the samples, or the numbers to predict.
+        The true classes of the samples, or the numbers to predict.
 
     Returns
     -------
@@ -559,7 +560,7 @@ def compare_parts(
 
 
 def _number_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return the number of each label among the classes of a model."""
+    """Return the index of each label among the classes of a model."""
     numbers = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     is_unknown = classes[numbers] != y
     if is_unknown.any():
@@ -569,12 +570,12 @@ def _number_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArra
 
 
 def _as_odds(scores: FloatArray) -> FloatArray:
-    """Return a score for each class, where there may be one for the second of two."""
+    """Return a score for each class; with two classes, there may be only one for the second."""
     return np.concatenate([np.zeros_like(scores), scores], axis=1) if scores.shape[1] == 1 else scores
 
 
 def _calibrate(odds: FloatArray, labels: npt.NDArray[np.int64]) -> tuple[float, FloatArray]:
-    """Scale scores, and shift those of each class, for the least log-loss; return that and the scores."""
+    """Scale scores and shift those of each class to minimise the log-loss; return the loss and the scores."""
     places = np.arange(len(labels))
 
     def evaluate(parameters: FloatArray) -> tuple[float, FloatArray]:

@@ -1,4 +1,4 @@
-"""Single columns of the searched rows, and these rows reduced to their frequent columns.
+"""Single columns of the searched rows, and these rows with only their frequent columns.
 
 Rows are read range by range, so that memory holds little more than one range and the result.
 """
@@ -19,11 +19,11 @@ BYTES_TO_READ, BYTES_TO_COUNT = 64, 24
 """Temporary bytes per entry that is read, and per count."""
 ENTRY_BYTES, ROW_BYTES = 4, 8
 BYTES_TO_FIND = 64
-"""Temporary bytes per place, with the place itself."""
+"""Temporary bytes per occurrence, including the occurrence itself."""
 
 
 class RowRange(NamedTuple):
-    """A range of rows, with ascending items, and the numbers of possible extensions.
+    """A range of rows with items in ascending order, and the numbers of possible extensions.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class RowRange(NamedTuple):
     items : ndarray of int32
         Items of all rows, row by row.
     n_met : ndarray of int, (n_items,)
-        Number of entries after each item, over all these rows.
+        Number of entries after each item, summed over these rows.
     """
 
     begin: int
@@ -42,7 +42,7 @@ class RowRange(NamedTuple):
 
 
 class Singles:
-    """The columns of violating rows; those counted above a threshold are items, from rare to frequent.
+    """The columns of violating rows; those with counts above a threshold become items, rare ones first.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ class Singles:
         The column of each item.
     counts : ndarray of int32, (n_items, n_counters)
     n_places : ndarray of int, (n_items,)
-        Number of rows that have each item.
+        Number of rows that contain each item.
     n_candidates, n_instances : int
-        Numbers of columns counted, and of their occurrences.
+        Number of columns that were counted, and number of their occurrences.
     """
 
     def __init__(self, rows: csr_matrix, violations: Violations, threshold: float) -> None:
@@ -83,7 +83,7 @@ class Singles:
         self.n_places = self.counts.sum(axis=1, dtype=np.int64) // violations.counters.shape[1]
 
     def _read_ranges(self, size: int) -> Iterator[tuple[int, csr_matrix]]:
-        """Yield the violating rows, of about `size` entries at a time, with the number of the first."""
+        """Yield the violating rows, about `size` entries at a time, with the index of the first row."""
         begin, n_before = 0, 0
         while begin < len(self._ends):
             end = max(begin + 1, int(np.searchsorted(self._ends, n_before + size, side="right")))
@@ -115,21 +115,21 @@ class Singles:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the rows of `write_rows`, with the violations."""
+        """Bytes of the rows returned by `write_rows`, including the violations."""
         n_rows, violations = len(self._ends), self._violations
         own = ENTRY_BYTES * int(self.n_places.sum()) + 2 * ROW_BYTES * (n_rows + 1)
         return own + int(violations.rows.nbytes) + int(violations.counters.nbytes)
 
     @property
     def n_bytes_to_start(self) -> int:
-        """Additional bytes of counting columns, writing rows, or finding the places of an item."""
+        """Additional bytes for counting columns, writing rows, or finding the occurrences of an item."""
         to_find = BYTES_TO_FIND * int(self.n_places.max(initial=0))
         return max(bytes_to_count(self._rows, self._violations), to_find)
 
     def largest_work(self, weights: tuple[int, int]) -> int:
-        """Return the maximum work for the extensions and the places of a conjunction of any order.
+        """Return the maximum work for the extensions and occurrences of a conjunction of any order.
 
-        A conjunction has at most as many as each of its items. Each is weighted.
+        A conjunction has no more extensions or occurrences than any of its items. Both numbers are weighted.
         """
         n_met = np.zeros(len(self.columns), dtype=np.int64)
         for rows in self.row_ranges():
@@ -147,7 +147,7 @@ class Singles:
         return rows
 
     def levels(self, rows: ItemRows, room: int) -> Iterator[Level]:
-        """Yield the items with their places in rows, in parts of at most about `room` places."""
+        """Yield the items with their occurrences in rows, about `room` occurrences at a time."""
         indptr = np.concatenate([[0], np.cumsum(self.n_places)])
         begin = 0
         while begin < len(self.columns):
@@ -158,14 +158,14 @@ class Singles:
 
 
 def bytes_to_count(rows: csr_matrix, violations: Violations) -> int:
-    """Return the temporary bytes of counting the columns of violating rows."""
+    """Return the temporary bytes needed to count the columns of violating rows."""
     n_counts = rows.shape[1] * violations.n_counters
     n_read = min(int(np.diff(rows.indptr)[violations.rows].sum()), max(ENTRIES_AT_A_TIME, n_counts))
     return int(BYTES_TO_READ * n_read + BYTES_TO_COUNT * n_counts)
 
 
 def _find_places(rows: ItemRows, begin: int, end: int) -> tuple[IntArray, Integers]:
-    """Return the rows with the items from `begin` to `end`, item by item, and where the next items are."""
+    """Return the rows with the items from `begin` to `end`, item by item, and the positions after them."""
     found = [np.zeros(0, dtype=np.int64)]
     row_of = [np.zeros(0, dtype=np.int32)]
     for start in range(0, len(rows.items), ENTRIES_AT_A_TIME):

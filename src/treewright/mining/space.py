@@ -2,8 +2,8 @@
 
 The alternatives of a sample are `rows` of a space: the sample itself if labels are learnt, or each of its
 candidates if a list is ranked. A row has basic features, and features of higher order consist of these. A
-feature is present in a row or not, regardless of its count there; so it is present in at most as many rows as
-any of its parts. Pruning relies only on this.
+feature is either present in a row or not, regardless of its count, so it is present in at most as many rows
+as any of its parts. Pruning relies only on this property.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ class Violations(NamedTuple):
     Attributes
     ----------
     rows : ndarray of int, (n,)
-        Numbers of rows of the space.
+        Indices of rows of the space.
     counters : ndarray of int32, (n, 1 or 2)
         The counters that a feature in the row increments.
     n_counters : int
@@ -37,7 +37,7 @@ class Violations(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """Features of one order that were counted above the threshold.
+    """Features of one order whose counts exceed the threshold.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class Growth(NamedTuple):
     counts : ndarray of int32, (n, n_counters)
         Counts #f+ and #f-, or lower numbers with the same difference.
     n_candidates, n_instances : int
-        Numbers of features counted to find them, and of their occurrences.
+        Number of features that were counted, and number of their occurrences.
     n_survivors : int
-        Number of features counted above the threshold.
+        Number of features whose counts exceed the threshold.
     """
 
     features: IntArray
@@ -62,7 +62,7 @@ class Growth(NamedTuple):
 class SpaceSearch(Protocol):
     """One coarse-to-fine search through a space, order by order.
 
-    `share` is the share of the last order that was counted: 1 unless there is a limit.
+    `share` is the fraction of the candidates of the last order that were counted: 1 unless there is a limit.
     """
 
     share: float
@@ -79,7 +79,7 @@ class SpaceSearch(Protocol):
 
 
 class FeatureSpace(Protocol):
-    """A space of features that grow from basic ones."""
+    """A space of features that are composed of basic features."""
 
     @property
     def n_rows(self) -> int:
@@ -89,9 +89,9 @@ class FeatureSpace(Protocol):
         """Start a search with the basic features of the violating rows, up to order `degree`."""
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
-        """Return where features are present: a row for each of the space, a column for each of `features`.
+        """Return which features (columns) are present in each row of the space.
 
-        `features` is a sequence of arrays, each of features of one order.
+        `features` has one array of features per order.
         """
 
     def name(self, feature: Sequence[int]) -> str:

@@ -32,10 +32,10 @@ Kept: TypeAlias = npt.NDArray[Any] | OnDisk
 
 
 class ArrayStore:
-    """Stores arrays; beyond a memory limit, in a file.
+    """Stores arrays in memory up to a limit, and in a file beyond it.
 
-    The file is in the system's folder for temporary files ($TMPDIR) and is deleted with the store; one left
-    behind by a killed process is deleted when the next is made.
+    The file is in the system's folder for temporary files ($TMPDIR) and is deleted with the store; a file
+    left behind by a killed process is deleted when the next file is created.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Gappy n-grams of texts, selected for scikit-learn, and a classifier by them."""
+"""A scikit-learn transformer that selects gappy n-grams of texts, and a classifier based on them."""
 
 import hashlib
 import os
@@ -28,22 +28,22 @@ from treewright.mining.text_items import ATTRIBUTES, EXPECTED, Attribute, TextEn
 from treewright.model import Array, Arrays, Classes, Model, Value, expect, is_within, saved
 
 GAP = ".."
-"""What stands in `features_` where positions may be skipped."""
+"""Mark in `features_` where positions may be skipped."""
 N_MARKS = 2
-"""The beginning and the end of a text, which an n-gram can have beside its words."""
+"""Number of marks (beginning and end of a text) that an n-gram can contain in addition to its words."""
 LINEAR_ITERATIONS = 10_000
-"""Passes of the linear support vector machine at most."""
+"""Maximum number of iterations of the linear SVM."""
 
 
 class StringEstimator(Model, BaseEstimator):  # type: ignore[misc]
-    """What the transformer and the classifier of texts share: mining, and finding n-grams in new texts.
+    """Base class of the transformer and the classifier of texts: mining, and finding n-grams in new texts.
 
-    Each of them lists these options itself, as scikit-learn wants it.
+    Each subclass declares the options itself, as scikit-learn requires.
 
     Attributes
     ----------
     items_ : list of str
-        The items that the selected n-grams are made of.
+        The items of the selected n-grams.
     orders_ : dict of int to ndarray of int32, (n_grams, order)
         The codes of the n-grams of each order, as in `StringSpace`.
     """
@@ -82,7 +82,7 @@ class StringEstimator(Model, BaseEstimator):  # type: ignore[misc]
         y: Any,  # noqa: ANN401
         checkpoint: str | os.PathLike[str] | None,
     ) -> tuple[Mined, csr_matrix, npt.NDArray[np.int64]]:
-        """Select n-grams; return what was mined, where it is present, and the numbers of labels."""
+        """Select n-grams; return the result of mining, where n-grams are present, and the class indices."""
         check_params(self)
         texts = check_texts(X)
         labels = self._check_labels(y, len(texts))
@@ -110,7 +110,7 @@ class StringEstimator(Model, BaseEstimator):  # type: ignore[misc]
         mined = miner.fit(space, label_problem(labels, len(self.classes_)), checkpoint=kept)
         if not mined.n_selected:
             warnings.warn(
-                f"no n-gram is selected with threshold {self.threshold:g}; a lower one selects more",
+                f"no n-gram is selected with threshold {self.threshold:g}; use a lower threshold",
                 stacklevel=3,
             )
         found = space.match(list(mined.features.values())).astype(np.float64)
@@ -120,20 +120,20 @@ class StringEstimator(Model, BaseEstimator):  # type: ignore[misc]
         return mined, found, labels
 
     def _check_labels(self, y: Any, n_texts: int) -> npt.NDArray[np.int64]:  # noqa: ANN401
-        """Note the classes, and return the number of the class of each text."""
+        """Store the classes, and return the class index of each text."""
         if y is None:
             raise InputError("y is None; expected a label for each text")
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         if len(y) != n_texts:
-            raise InputError(f"y has {len(y)} labels; expected {n_texts}, one for each text")
+            raise InputError(f"y has {len(y)} labels; expected {n_texts}, one per text")
         self.classes_, numbers = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
         return numbers
 
     def _identity(self, space: StringSpace, labels: npt.NDArray[np.int64]) -> str:
-        """Return a name for the data and options, another one after any change that matters."""
+        """Return a fingerprint of the data and options, which differs after any relevant change."""
         options = sorted((name, value) for name, value in self.result_params().items())
         digest = hashlib.sha256(repr((options, space.items)).encode("utf-8", "surrogatepass"))
         for array in (*space.rows.sequences, space.rows.indptr, labels):
@@ -141,7 +141,7 @@ class StringEstimator(Model, BaseEstimator):  # type: ignore[misc]
         return digest.hexdigest()
 
     def _set_features(self, features: dict[int, IntArray], items: Sequence[str]) -> None:
-        """Keep n-grams and the items that they are made of, which are numbered anew."""
+        """Store n-grams and their items, which are renumbered."""
         used = np.unique(
             np.concatenate([np.zeros(0, np.int32), *(each.ravel() // 2 for each in features.values())])
         )
@@ -183,7 +183,7 @@ class StringEstimator(Model, BaseEstimator):  # type: ignore[misc]
         return np.array([name_gram(row, self.items_) for row in rows], dtype=object)
 
     def check_fitted_state(self) -> None:
-        """Check that n-grams are of items, and have weights."""
+        """Check that n-grams consist of known items and have weights."""
         n_machines = 1 if len(self.classes_) == 2 else len(self.classes_)
         expect(all(isinstance(item, str) for item in self.items_), "items that are strings")
         expect(len(set(self.items_)) == len(self.items_), "different items")
@@ -196,7 +196,7 @@ class StringEstimator(Model, BaseEstimator):  # type: ignore[misc]
         expect(len(self.intercept_) == n_machines, "an intercept for each class")
 
     def restore(self) -> None:
-        """List the n-grams; how they were found is not saved."""
+        """Rebuild the list of n-grams; the history of mining is empty because it is not saved."""
         self.orders_ = {order: self.orders_[order].astype(np.int32) for order in sorted(self.orders_)}
         self._list_features()
         self.history_ = []
@@ -210,62 +210,63 @@ class StringEstimator(Model, BaseEstimator):  # type: ignore[misc]
 
 
 class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[misc]
-    """Selects gappy n-grams of words, tags and characters, and turns texts into them.
+    """Transformer that selects gappy n-grams of words, tags and characters.
 
-    An n-gram is a feature only while its beginning and its items are frequent among the texts that are not
-    yet learnt, so the space of all n-grams is never built.
+    An n-gram is counted only if its prefix and its items are frequent in texts that violate the margin, so
+    the space of all n-grams is never enumerated.
 
     Parameters
     ----------
     degree : int
         Maximum number of words in an n-gram. The beginning and the end of the text do not count.
     attributes : sequence of {"word", "lower", "prefix", "suffix", "tag", "char", "lower_char"}
-        What n-grams are made of: words, words in lower case, the first four and the last three characters of
-        longer words, tags, characters, characters in lower case. Attributes of words can mix in an n-gram;
-        characters have n-grams of their own. "tag" needs lists of (word, tag) pairs.
+        Items of n-grams: words, lower-cased words, the first four and the last three characters of longer
+        words, tags, characters, lower-cased characters. An n-gram can mix attributes of words; characters
+        form separate n-grams. "tag" requires lists of (word, tag) pairs.
     max_gap : int
-        Maximum number of words skipped between two neighbours in an n-gram with gaps. N-grams without gaps
-        are features of their own.
+        Maximum number of words skipped between two words of an n-gram with gaps. N-grams without gaps are
+        separate features.
     char_degree : int
         Maximum number of characters in an n-gram of characters.
     max_char_gap : int
-        Maximum number of characters skipped between two neighbours.
+        Maximum number of characters skipped between two characters of an n-gram.
     threshold : float
-        L1 threshold; a higher one selects fewer n-grams. An n-gram enters when it is present in more
-        violating texts of one side than of the other, by more than this.
+        L1 threshold; a higher one selects fewer n-grams. An n-gram is selected if its counts in violating
+        texts for and against a class differ by more than this.
     max_iter : int
         Maximum number of mining rounds.
     refine : int
-        Passes over the texts between two mining rounds.
+        Number of passes over the texts between two mining rounds.
     path : bool
-        Approach the threshold from above, which selects fewer n-grams. Otherwise all n-grams enter at once,
-        which is faster and sometimes better with many texts, but can miss important n-grams with few texts.
+        Lower the threshold step by step to its final value, which selects fewer n-grams. If False, the final
+        threshold applies from the start, which is faster and sometimes better with many texts, but can miss
+        important n-grams with few texts.
     tol : float
-        Stop when two rounds lower the objective by less than this fraction.
+        Stop when two rounds in a row lower the objective by less than this fraction.
     token_pattern : str
         Regular expression that finds the words of a string.
     n_jobs : int
         Number of threads; results do not depend on it.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
 
     Attributes
     ----------
     features_ : list of tuple of str
-        The items of each selected n-gram, in order; ``".."`` stands where words may be skipped. ``"^"`` and
+        The items of each selected n-gram, in order; ``".."`` marks where words may be skipped. ``"^"`` and
         ``"$"`` are the beginning and the end of a text.
     coef_ : ndarray of float, (n_classes or 1, n_features)
     intercept_ : ndarray of float, (n_classes or 1,)
     classes_ : ndarray
     items_ : list of str
-        The items that the n-grams are made of.
+        The items of the selected n-grams, by index.
     history_ : list of IterationReport
-        How each round ended; empty in a loaded miner.
+        A report of each round; empty in a loaded model.
     n_iter_ : int
 
     See Also
     --------
-    StringFeatureClassifier : Classifies texts by such n-grams.
+    StringFeatureClassifier : Trains a classifier on the selected n-grams.
     StringSpace : The space that is searched.
     ConjunctionMiner : Selects conjunctions of binary features.
 
@@ -327,7 +328,7 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         y : array, (n_texts,)
             Labels of any kind.
         checkpoint : path, optional
-            A folder where each round is kept; the same call goes on from there after an interruption.
+            Folder in which each round is saved; after an interruption, the same call resumes from it.
         """
         mined, _, _ = self._mine(X, y, checkpoint)
         self.coef_ = np.ascontiguousarray(mined.weights.T)
@@ -340,67 +341,68 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
 
 
 class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore[misc]
-    """Selects gappy n-grams of texts and classifies by them.
+    """Text classifier based on selected gappy n-grams.
 
-    A linear support vector machine is trained on the selected n-grams.
+    A linear SVM is trained on the selected n-grams.
 
     Parameters
     ----------
     degree : int
         Maximum number of words in an n-gram. The beginning and the end of the text do not count.
     attributes : sequence of {"word", "lower", "prefix", "suffix", "tag", "char", "lower_char"}
-        What n-grams are made of: words, words in lower case, the first four and the last three characters of
-        longer words, tags, characters, characters in lower case. Attributes of words can mix in an n-gram;
-        characters have n-grams of their own. "tag" needs lists of (word, tag) pairs.
+        Items of n-grams: words, lower-cased words, the first four and the last three characters of longer
+        words, tags, characters, lower-cased characters. An n-gram can mix attributes of words; characters
+        form separate n-grams. "tag" requires lists of (word, tag) pairs.
     max_gap : int
-        Maximum number of words skipped between two neighbours in an n-gram with gaps. N-grams without gaps
-        are features of their own.
+        Maximum number of words skipped between two words of an n-gram with gaps. N-grams without gaps are
+        separate features.
     char_degree : int
         Maximum number of characters in an n-gram of characters.
     max_char_gap : int
-        Maximum number of characters skipped between two neighbours.
+        Maximum number of characters skipped between two characters of an n-gram.
     threshold : float
-        L1 threshold; a higher one selects fewer n-grams. An n-gram enters when it is present in more
-        violating texts of one side than of the other, by more than this.
+        L1 threshold; a higher one selects fewer n-grams. An n-gram is selected if its counts in violating
+        texts for and against a class differ by more than this.
     max_iter : int
         Maximum number of mining rounds.
     refine : int
-        Passes over the texts between two mining rounds.
+        Number of passes over the texts between two mining rounds.
     path : bool
-        Approach the threshold from above, which selects fewer n-grams. Otherwise all n-grams enter at once,
-        which is faster and sometimes better with many texts, but can miss important n-grams with few texts.
+        Lower the threshold step by step to its final value, which selects fewer n-grams. If False, the final
+        threshold applies from the start, which is faster and sometimes better with many texts, but can miss
+        important n-grams with few texts.
     tol : float
-        Stop when two rounds lower the objective by less than this fraction.
+        Stop when two rounds in a row lower the objective by less than this fraction.
     token_pattern : str
         Regular expression that finds the words of a string.
     n_jobs : int
         Number of threads; results do not depend on it.
     random_state : int
-        Seed of the random numbers.
+        Seed of the random number generator.
     C : float
-        Inverse of the L2 penalty of the support vector machine.
+        Inverse of the L2 penalty of the SVM.
     decay : float
-        Value of an n-gram for each gap that it may have. An n-gram with two gaps has the value
-        ``decay ** 2``, so that the same contribution to a score costs it a larger penalty.
+        Factor by which each gap reduces the value of an n-gram. An n-gram with two gaps has the value ``decay
+        ** 2``, so it is penalised more for the same contribution to a score.
 
     Attributes
     ----------
     features_ : list of tuple of str
-        The items of each selected n-gram, in order; ``".."`` stands where words may be skipped. ``"^"`` and
+        The items of each selected n-gram, in order; ``".."`` marks where words may be skipped. ``"^"`` and
         ``"$"`` are the beginning and the end of a text.
     classes_ : ndarray
     items_ : list of str
-        The items that the n-grams are made of.
+        The items of the selected n-grams, by index.
     history_ : list of IterationReport
-        How each round ended; empty in a loaded miner.
+        A report of each round; empty in a loaded model.
     n_iter_ : int
     coef_ : ndarray of float, (n_classes or 1, n_features)
-        Weights of the support vector machine.
+        Weights of the linear SVM.
     intercept_ : ndarray of float, (n_classes or 1,)
 
     See Also
     --------
-    StringFeatureMiner : Selects the n-grams only.
+    StringFeatureMiner : Only selects the n-grams.
     TreeKernelClassifier : Classifies trees of sentences.
 
     Examples
@@ -454,7 +456,7 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Select n-grams, and train a linear support vector machine on them.
+        """Select n-grams, and train a linear SVM on them.
 
         Parameters
         ----------
@@ -463,7 +465,7 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         y : array, (n_texts,)
             Labels of any kind.
         checkpoint : path, optional
-            A folder where each round is kept; the same call goes on from there after an interruption.
+            Folder in which each round is saved; after an interruption, the same call resumes from it.
         """
         mined, found, labels = self._mine(X, y, checkpoint)
         if mined.n_selected:
@@ -481,7 +483,7 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         return self
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the score of each class, or of the second of two."""
+        """Return the score of each class, or only of the second if there are two."""
         found = self._find(X)
         return self._linear.decision_function(found)
 
@@ -491,10 +493,10 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         return predicted
 
     def explain(self, X: Any) -> list[Explanation]:  # noqa: ANN401
-        """Return, for each text, the n-grams behind its prediction with their weights.
+        """Explain the prediction of each text by n-grams with their weights.
 
-        A weight above zero speaks for the predicted class. The weights, with that of the intercept, add up to
-        the score of the class.
+        A positive weight is evidence for the predicted class. The weights, including that of the intercept,
+        add up to the score of the class.
         """
         found = self._find(X)
         scores = self._linear.decision_function(found)
@@ -506,7 +508,7 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
 
 
 def check_texts(texts: Any) -> Sequence[Any]:  # noqa: ANN401
-    """Return texts as a sequence, or refuse what is none; each text is checked when it is read."""
+    """Return texts as a sequence, or raise an error; each text is checked when it is read."""
     if isinstance(texts, str | bytes):
         raise InputError("X is one string; expected a list of texts")
     if hasattr(texts, "to_list"):

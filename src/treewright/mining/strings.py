@@ -1,8 +1,8 @@
-"""The space of gappy n-grams of texts: string kernels, which Qian & Liu (2015) name as future work.
+"""The space of gappy n-grams of texts, as in string kernels (future work in Qian & Liu 2015).
 
-A feature is a list of up to `degree` items (words, tags or characters) that stand in a text in this order,
-each at the next position or with at most so many positions skipped. It is present in a text or not, and in no
-more texts than its beginning; so the search goes from n-grams that survive to those with one more item.
+A feature is a list of up to `degree` items (words, tags or characters) that occur in a text in this order,
+each at the next position or after a limited number of skipped positions. It is present in at most as many
+texts as its prefix, so the search extends only surviving n-grams, by one item at a time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,33 +30,34 @@ from treewright.native.mining.strings import (
 from treewright.scale import map_jobs
 
 WORK = 1 << 18
-"""Places that are extended by one job, about."""
+"""Approximate number of occurrences that one job extends."""
 ROOM = 1 << 14
-"""N-grams for which a job makes room at a time, and eight times as many places; entries of a queue."""
+"""Number of n-grams for which a job allocates space at a time, with eight times as many occurrences; also the
+initial size of a queue."""
 
 
 class StringSpace:
-    """All gappy n-grams of words, tags and characters of texts.
+    """The feature space of all gappy n-grams of words, tags and characters of texts.
 
     A feature of order r is a row of r codes, in the order of the text: ``2 * item``, or ``2 * item + 1`` if
-    positions may be skipped before the item. `items` has the names of items.
+    positions may be skipped before the item. `items` contains the names of the items.
 
     Parameters
     ----------
     texts : sequence of str, list of str, or list of (str, str)
         Strings, lists of words, or lists of (word, tag) pairs.
     attributes : sequence of {"word", "lower", "prefix", "suffix", "tag", "char", "lower_char"}
-        What n-grams are made of: words, words in lower case, the first four and the last three characters of
-        longer words, tags, characters, characters in lower case. Attributes of words can mix in an n-gram;
-        characters have n-grams of their own. If both "word" and "lower" are given, a word is an item only
-        where it has capitals, and so with characters.
+        Items of n-grams: words, lower-cased words, the first four and the last three characters of longer
+        words, tags, characters, lower-cased characters. An n-gram can mix attributes of words; characters
+        form separate n-grams. If both "word" and "lower" are given, the cased form is an item only for words
+        with capitals; the same holds for characters.
     max_gap : int
-        Maximum number of words skipped between two neighbours in an n-gram.
+        Maximum number of words skipped between two words of an n-gram.
     max_char_gap : int
-        Maximum number of characters skipped between two neighbours.
+        Maximum number of characters skipped between two characters of an n-gram.
     word_degree : int, optional
-        Maximum number of words in an n-gram, beside the beginning and the end of the text; without it, only
-        the degree of the search limits n-grams.
+        Maximum number of words in an n-gram, not counting the beginning and the end of the text. By default,
+        only the degree of the search limits n-grams.
     char_degree : int, optional
         Maximum number of characters in an n-gram.
     token_pattern : str
@@ -67,11 +68,11 @@ class StringSpace:
     Attributes
     ----------
     items : list of str
-        The items, by number.
+        The names of the items, by index.
 
     See Also
     --------
-    StringFeatureMiner : Selects features of this space, for scikit-learn.
+    StringFeatureMiner : Selects features of this space, with a scikit-learn interface.
     GradientMiner : Selects features of any space.
     PolynomialSpace : Conjunctions of binary features.
 
@@ -115,15 +116,15 @@ class StringSpace:
 
     @property
     def n_rows(self) -> int:
-        """How many texts there are."""
+        """Number of texts."""
         return len(self.rows.indptr) - 1
 
     def search(self, violations: Violations, threshold: float, degree: int) -> "StringSearch":
-        """Begin with the items of the violating texts; there is no order above `degree`."""
+        """Start a search with the items of the violating texts, up to order `degree`."""
         return StringSearch(self, violations, threshold, degree)
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
-        """Return where n-grams are present: a row for each text, a column for each n-gram."""
+        """Return which n-grams (columns) are present in each text (row)."""
         return match_grams(self.rows, features)
 
     def name(self, feature: Sequence[int]) -> str:
@@ -132,7 +133,7 @@ class StringSpace:
 
 
 class _Counted(NamedTuple):
-    """What a job has found: n-grams that survive, and their places."""
+    """The result of a job: surviving n-grams, and their occurrences."""
 
     growth: Growth
     level: GramLevel
@@ -171,15 +172,15 @@ class StringSearch:
 
     @property
     def n_bytes(self) -> tuple[int, int]:
-        """Bytes of what is kept for the next order, in memory and on disk."""
+        """Bytes of the data for the next order, in memory and on disk."""
         return sum(array.nbytes for level in self._levels for array in level), 0
 
     def close(self) -> None:
-        """Forget what was kept for the next order."""
+        """Delete the data for the next order."""
         self._levels = []
 
     def _start(self) -> Growth:
-        """Count single items, and leave only the frequent ones at the positions, renumbered."""
+        """Count single items, and keep only the frequent ones in the sequences, renumbered."""
         sequences = self._sequences
         scratch = _make_scratch(len(self._columns), self._n_counters)
         n_items, n_met = count_items(sequences, self._counters, scratch)
@@ -202,7 +203,7 @@ class StringSearch:
         return Growth(2 * kept[:, np.newaxis], counts[kept], n_items, n_met, len(kept))
 
     def _count(self, job: tuple[GramLevel, tuple[int, int]]) -> list[_Counted]:
-        """Count the extensions of the n-grams of a span."""
+        """Count the extensions of a range of n-grams."""
         level, (begin, end) = job
         keep_places = self._order < self._degree
         scratch = _make_scratch(len(self._columns), self._n_counters)
@@ -236,7 +237,7 @@ class StringSearch:
 
 
 def _take_rows(rows: TextRows, chosen: npt.NDArray[np.int64]) -> ItemSequences:
-    """Return the sequences of some rows, which may be named more than once, one after the other."""
+    """Return the concatenated sequences of some rows; a row may be chosen more than once."""
     sequences = rows.sequences
     starts, lengths = rows.indptr[chosen], np.diff(rows.indptr)[chosen]
     shifts = np.repeat(np.cumsum(lengths) - lengths - starts, lengths)
@@ -265,15 +266,15 @@ def _make_scratch(n_items: int, n_counters: int) -> GramScratch:
 
 
 def _divide(level: GramLevel) -> list[tuple[int, int]]:
-    """Return spans of about the same number of places, whatever the threads."""
+    """Return ranges with about the same number of occurrences, for any number of threads."""
     cuts = np.searchsorted(level.indptr, np.arange(0, level.indptr[-1], WORK))
     return list(pairwise(np.unique(np.append(cuts, len(level.codes))).tolist()))
 
 
 def match_grams(rows: TextRows, features: Sequence[IntArray]) -> csr_matrix:
-    """Return where n-grams are present: a binary matrix with a column for each, in their order.
+    """Return where n-grams are present, as a binary matrix with one column per n-gram.
 
-    `features` has an array for each order, of one n-gram a row.
+    `features` has an array for each order with one n-gram per row.
     """
     trie = make_trie(features)
     done = np.zeros(len(trie.ends), dtype=np.int64)
@@ -297,7 +298,7 @@ def _find_grams(
     done: Integers,
     room: int,
 ) -> int:
-    """Match all rows; return how long a queue they need, at most."""
+    """Match all rows; return a queue size that is large enough for all of them."""
     begin = 0
     while begin < len(counts):
         queue = GramMatches(numbers, np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int64), done)

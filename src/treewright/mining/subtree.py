@@ -1,10 +1,10 @@
 """The space of sub feature trees of dependency trees (Qian & Liu 2015, section 5.2).
 
-A fragment of a tree is a connected part of it in which adjacent siblings are adjacent in the tree. A sub
-feature tree is a fragment with one basic feature per arc; its order is the number of its arcs. Rows are the
-candidates of lists, trees over the same sentence. Features that all candidates of a list have cannot
-distinguish them and are not matched; and only features near the differences of the right and the wrong tree
-are counted.
+A fragment is a connected part of a tree; siblings that are adjacent in it are also adjacent in the tree. A
+sub feature tree is a fragment with one basic feature per arc; its order is the number of its arcs. Rows are
+the candidates of all lists; the candidates of a list are trees of the same sentence. Features shared by all
+candidates of a list cannot distinguish them and are not matched. Only features near the differences between
+the correct and the wrong tree are counted.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -60,7 +60,7 @@ from treewright.progress import track
 from treewright.scale import Client, map_jobs
 
 MAX_TREES = 64
-"""Maximum number of candidates of a list."""
+"""Maximum number of candidates per list."""
 MAX_DEGREE = N_DEPTHS
 LISTS_AT_ONCE = 500
 """Number of lists in which one job matches features."""
@@ -69,15 +69,15 @@ KEYS_AT_ONCE = 1 << 20
 N_TASKS = 256
 """Approximate number of jobs of a search."""
 FOUND_BYTES = 1 << 20
-"""If memory is limited, bytes of found features that stay in memory; further ones go to disk."""
+"""If memory is limited, maximum bytes of found features in memory; the rest is written to disk."""
 FEATURES_AT_ONCE = 1 << 18
 """If memory is limited, approximate number of features that are loaded from disk together."""
 ROW_BYTES, MATCH_BYTES = 4 * N_COLUMNS + 16, 5
-"""Bytes of counting per row of its table, and per place of a selected feature."""
+"""Bytes per row of the counting table, and per occurrence of a selected feature."""
 
 
 def _number(found: Keys) -> tuple[Keys, IntArray]:
-    """Return the distinct keys in ascending order, and the number of each key."""
+    """Return the distinct keys in ascending order, and the index of each given key among them."""
     # Sorting all at once, with the origin of each, would take ten times the memory of the numbers.
     parts = [np.unique(found[at : at + KEYS_AT_ONCE]) for at in range(0, len(found), KEYS_AT_ONCE)]
     keys = np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *parts]))
@@ -95,37 +95,37 @@ class SubtreeSpace:
     Parameters
     ----------
     trees : sequence of DepTree
-        The sentences. Their own heads are ignored.
+        The sentences; their heads are ignored.
     heads : sequence of ndarray of int, (n_trees, n_words)
-        The heads of the candidate trees of each sentence, at most 64 candidates.
+        The heads of the candidate trees of each sentence, with at most 64 candidates per sentence.
     encoder : ArcEncoder, optional
-        Computes the basic features of arcs; by default one for these sentences.
+        Computes the basic features of arcs; by default, an encoder for these sentences.
     patterns : Patterns, optional
-        Features to look for, so that other basic features are left out. By default all are found.
+        Features to look for; all other basic features are left out. By default, none are left out.
     root : bool
         Treat the root as a node, with an arc to the top word of the sentence.
     copies : int, optional
-        Maximum number of features that may enter in one round if they occur in the same trees of the same
-        violating lists; those with the fewest arcs come first. Such features get the same updates, and most
-        fragments have thousands of them. By default all enter, as in the paper.
+        Maximum number of features selected in one round among those that occur in the same trees of the same
+        violating lists; features with fewer arcs are preferred. Such features get the same updates, and most
+        fragments have thousands of them. By default, all are selected, as in the paper.
     n_jobs : int
         Number of threads; results do not depend on it.
     client : distributed.Client, optional
         Cluster that counts the features. Results are the same.
     filter_memory : int, optional
-        Size in bytes of a Bloom filter, for each job of a search, that features of two or more arcs pass
-        before they are counted; none by default. Results are the same.
+        Size in bytes of the Bloom filter of each job, which removes rare features of two or more arcs before
+        counting; no filter by default. Results are the same.
     memory_limit : int, optional
-        Memory limit in bytes, beside the trees and their basic features. Beyond one mebibyte, the features
-        found go to disk. If the limit is too small, the error gives the minimum. The positions of features
-        within jobs are not counted.
+        Memory limit in bytes, not counting the trees and their basic features. Beyond one mebibyte, the
+        features found are written to disk. If the limit is too small, the error gives the minimum. The
+        positions of features within jobs are not counted either.
 
     Attributes
     ----------
     keys : ndarray of uint64
         The key of each basic feature.
     memory : Memory
-        The use of memory, with its limit.
+        The memory in use, and its limit.
 
     See Also
     --------
@@ -135,7 +135,7 @@ class SubtreeSpace:
 
     Examples
     --------
-    A sentence with two candidate trees, of which the first is right:
+    A sentence with two candidate trees; the first is correct:
 
     >>> import numpy as np
     >>> tree = tw.DepTree("a dog barks".split(), [2, 3, 0], xpos=["DT", "NN", "VBZ"])
@@ -194,11 +194,11 @@ class SubtreeSpace:
         return SubtreeSearch(self, violations, threshold, degree)
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
-        """Return where features are present, without those that all candidates of a list have."""
+        """Return where features are present, except features shared by all candidates of a list."""
         return self.find(Patterns(self.keys, features))
 
     def find(self, patterns: Patterns) -> csr_matrix:
-        """Return where features are present; they must be prepared for these basic features."""
+        """Return where features are present; `patterns` must use the basic features of this space."""
         return self._as_matrix(*self._match_all(patterns), patterns.n_features)
 
     def score(self, patterns: Patterns, coef: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -208,7 +208,7 @@ class SubtreeSpace:
         return scores
 
     def _match_all(self, patterns: Patterns) -> tuple[IntArray, Keys, Integers]:
-        """Return the features that some trees of each list have, their trees, and the ends of lists."""
+        """Return the features that occur in some trees of each list, these trees, and the ends of lists."""
         spans = [(at, min(at + LISTS_AT_ONCE, len(self._lists.n_trees))) for at in self._starts()]
         parts = map_jobs(
             lambda span: self._match(span, patterns.marked),
@@ -253,7 +253,7 @@ class SubtreeSpace:
         spread_hits(*hits, indptr, np.zeros(0, dtype=np.int32))
         np.cumsum(indptr, out=indptr)
         n_bytes = indptr.nbytes + numbers.nbytes + masks.nbytes + MATCH_BYTES * int(indptr[-1])
-        self.memory.require(f"{n_features:,} selected subtrees and their places", n_bytes)
+        self.memory.require(f"{n_features:,} selected subtrees and their occurrences", n_bytes)
         columns = np.empty(indptr[-1], dtype=np.int32)
         if len(columns):
             spread_hits(*hits, indptr[:-1].copy(), columns)
@@ -288,7 +288,7 @@ def describe_subtree(feature: Sequence[int], keys: Keys, encoder: ArcEncoder) ->
 
 
 class SubtreeSearch:
-    """One search through sub feature trees: basic ones first, then all others at once, depth first.
+    """One search through sub feature trees: first the basic features, then all others, depth-first.
 
     Survivors that do not enter are not stored, so memory hardly grows with the order. With a filter, each job
     proceeds order by order.
@@ -395,14 +395,14 @@ class SubtreeSearch:
             yield from map_jobs(counting.count, tasks[begin : begin + n_jobs], n_jobs=n_jobs, client=client)
 
     def _keep(self, found: SelectedSubtrees, order: int, tally: Integers) -> "KeptSubtrees":
-        """Put the features of one order into the store."""
+        """Save the features of one order in the store."""
         own = found.orders == order
         keep = self._store.keep
         codes = keep(found.codes[own, :order])
         return KeptSubtrees(codes, keep(found.counts[own]), keep(found.signatures[own]), tally)
 
     def _group(self, parts: Sequence["KeptSubtrees"]) -> Iterator[Sequence["KeptSubtrees"]]:
-        """Divide parts, so that as few of them as possible are in memory at a time."""
+        """Divide parts into groups; if memory is limited, only one group is loaded at a time."""
         if not self._space.memory.is_limited:
             yield parts
             return
@@ -411,7 +411,7 @@ class SubtreeSearch:
             yield [part for part, size in zip(parts, sizes, strict=True) if size == group]
 
     def _make_roots(self, job: Job) -> tuple[Roots, Integers]:
-        """Return the arcs of each frequent feature and where they end."""
+        """Return the arcs of each frequent feature, and the positions at which they end."""
         table = np.zeros((max(1, job.n_features), N_COLUMNS), dtype=np.int32)
         sizes = np.bincount(self._features.ids, minlength=job.n_features)
         roots = Roots(np.concatenate([[0], np.cumsum(sizes)]), np.empty(sizes.sum(), dtype=np.int32))
@@ -419,7 +419,7 @@ class SubtreeSearch:
         return roots, table[: job.n_features, PLACE].astype(np.int64)
 
     def _collect(self, parts: Sequence["KeptSubtrees"]) -> Growth:
-        """Return features of one order in the numbering of all basic features."""
+        """Return features of one order, with the indices of basic features in the space."""
         order = self._order
         codes = np.concatenate([np.zeros((0, order), dtype=np.int32), *(load(part.codes) for part in parts)])
         counts = np.concatenate([np.zeros((0, 2), dtype=np.int32), *(load(part.counts) for part in parts)])
@@ -431,7 +431,7 @@ class SubtreeSearch:
         return Growth(features, counts[kept], *tally)
 
     def _limit_copies(self, signatures: Keys) -> npt.NDArray[np.bool_]:
-        """Return which features are not copies of too many others of lower or equal order."""
+        """Return which features are among the first `copies` with their signature, including lower orders."""
         if self._space.copies is None:
             return np.ones(len(signatures), dtype=np.bool_)
         together = np.concatenate([self._taken, signatures])
@@ -442,7 +442,7 @@ class SubtreeSearch:
 
 
 class KeptSubtrees(NamedTuple):
-    """Features of one order that one job found, as stored, and the tally of the order."""
+    """The stored features of one order that one job found, and the tally of the order."""
 
     codes: Kept
     counts: Kept
@@ -472,7 +472,9 @@ def _make_met(room: int) -> Met:
 
 def _flatten(trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.integer]]) -> Lists:
     if len(trees) != len(heads):
-        raise InputError(f"{len(heads)} lists of heads for {len(trees)} sentences; expected as many")
+        raise InputError(
+            f"{len(heads)} lists of heads for {len(trees)} sentences; expected one list per sentence"
+        )
     for number, (tree, each) in enumerate(zip(trees, heads, strict=True), start=1):
         if each.ndim != 2 or each.shape[1] != len(tree) or not 1 <= len(each) <= MAX_TREES:
             found = f"sentence {number} of {len(tree)} words has heads of the shape {each.shape}"
@@ -527,7 +529,7 @@ def _trim(forest: ArcForest, n_arcs: int, n_next: int) -> ArcForest:
 
 
 def _select(space: SubtreeSpace, violations: Violations) -> tuple[ArcForest, Integers]:
-    """Return the pairs of trees of violating lists, and the number of each of their arcs in the space."""
+    """Return the pairs of trees of violating lists, and the index of each of their arcs in the space."""
     lists = np.searchsorted(space.indptr, violations.rows, side="right") - 1
     is_right = violations.counters[:, 0] == 0
     order = np.argsort(lists[is_right], kind="stable")
@@ -556,14 +558,14 @@ def _take_features(features: Features, arcs: Integers) -> Features:
 
 
 def _renumber(features: Features, numbers: IntArray) -> Features:
-    """Return features with new numbers, without those numbered -1."""
+    """Return features with new indices, without those whose new index is -1."""
     ids = numbers[features.ids]
     n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
     return Features(n_before[features.indptr], ids[ids >= 0])
 
 
 def _divide(sizes: Integers) -> list[tuple[int, int]]:
-    """Divide roots into ranges with about the same number of places."""
+    """Divide roots into ranges with about the same number of occurrences."""
     total = np.concatenate([[0], np.cumsum(sizes)])
     cuts = np.unique(np.searchsorted(total, np.linspace(0, total[-1], N_TASKS + 1)))
     bounds = np.unique(np.concatenate([[0], cuts, [len(sizes)]])).tolist()

@@ -1,4 +1,4 @@
-"""Counting of sub feature trees, with buffers that are reused."""
+"""Counting of sub feature trees, with reused buffers."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,11 +20,11 @@ from treewright.native.mining.subtrees import (
 )
 
 ROOM = 1 << 14
-"""Initial space for features, places and fragments."""
+"""Initial size of the buffers for features, occurrences and fragments."""
 
 
 class SubtreeCounting:
-    """Shared input of the jobs of a search; each thread takes a free buffer or makes one.
+    """Input shared by the jobs of a search; each thread takes free buffers or creates new ones.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class SubtreeCounting:
     roots : Roots
         The arcs of each basic feature.
     ends : ndarray of int
-        Where they end.
+        The position at which the arcs of each basic feature end.
     make_room : callable
         Returns a `Room`.
     """
@@ -42,7 +42,7 @@ class SubtreeCounting:
         self._free: deque[Room] = deque()
 
     def count(self, span: tuple[int, int]) -> tuple[SelectedSubtrees, Integers]:
-        """Count the features that grow from a range of basic ones; also return the tallies of each order."""
+        """Count the features that extend a range of basic features; also return the tallies of each order."""
         try:
             room = self._free.pop()
         except IndexError:
@@ -60,7 +60,8 @@ class Room:
     ----------
     job : Job
     copies : int, optional
-        Maximum number of features with one signature: those with the fewest arcs, then the first.
+        Maximum number of features with the same signature; features with fewer arcs are preferred, then
+        earlier ones.
     """
 
     def __init__(self, job: Job, copies: int | None) -> None:
@@ -78,7 +79,7 @@ class Room:
     def count(
         self, job: Job, roots: Roots, ends: Integers, span: tuple[int, int]
     ) -> tuple[SelectedSubtrees, Integers]:
-        """Count the features that grow from a range of basic ones; also return the tallies of each order."""
+        """Count the features that extend a range of basic features; also return the tallies of each order."""
         tallies = np.zeros((self._degree, 3, 2), dtype=np.int64)
         parts = [make_found(0, self._degree)]
         begin = span[0]
@@ -102,7 +103,7 @@ class Room:
         return self._limit(SelectedSubtrees(*map(np.concatenate, zip(*parts, strict=True))))
 
     def _limit(self, found: SelectedSubtrees) -> SelectedSubtrees:
-        """Return the features without surplus copies of earlier ones or of those with fewer arcs."""
+        """Return at most `copies` features per signature: those with the fewest arcs, then the earliest."""
         kept = np.arange(len(found.orders))
         if self._copies is not None:
             by_order = np.argsort(found.orders, kind="stable")
@@ -130,13 +131,13 @@ def are_first(signatures: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.bool
 
 
 def make_found(size: int, degree: int) -> SelectedSubtrees:
-    """Return space for features."""
+    """Return buffers for features."""
     codes, counts = np.empty((size, degree), dtype=np.int32), np.empty((size, 2), dtype=np.int32)
     return SelectedSubtrees(codes, np.empty(size, dtype=np.int32), counts, np.empty(size, dtype=np.uint64))
 
 
 def make_places(size: int, degree: int) -> Places:
-    """Return space for instances of features."""
+    """Return buffers for occurrences of features."""
     arcs = np.empty((size, max(1, degree - 1)), dtype=np.int32)
     return Places(arcs, np.empty(size, dtype=np.int8), np.empty(size, dtype=np.int8))
 

@@ -1,4 +1,4 @@
-"""Counting of sub feature trees that pass a Bloom filter first, order by order."""
+"""Counting of sub feature trees that pass a Bloom filter, order by order."""
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +31,10 @@ from treewright.native.mining.subtrees import (
 
 
 class FilteredRoom(Room):
-    """The buffers in which one thread counts features that have passed a filter.
+    """The buffers in which one thread counts features that pass a filter.
 
-    All features of one order that grow from a range of basic ones pass it together: those of the right trees
-    in a first round, those of the wrong trees in a second round.
+    All features of one order that extend a range of basic features go through the filter together: first
+    those of the correct trees, then those of the wrong trees.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class FilteredRoom(Room):
     def count(
         self, job: Job, roots: Roots, ends: Integers, span: tuple[int, int]
     ) -> tuple[SelectedSubtrees, Integers]:
-        """Count the features that grow from a range of basic ones; also return the tallies of each order."""
+        """Count the features that extend a range of basic features; also return the tallies of each order."""
         tallies = np.zeros((self._degree, 3, 2), dtype=np.int64)
         parts = [make_found(0, self._degree)]
         level = _first_level(job, roots, ends, span)
@@ -73,7 +73,7 @@ class FilteredRoom(Room):
         return Sieve(bloom, self._stamps, self._met, self._path, self._extensions)
 
     def _admit(self, job: Job, level: SubtreeLevel) -> AdmittedRows:
-        """Return the extensions of the features of a level that pass the filter, in one of two rounds."""
+        """Return the extensions of the features of a level that pass the filter in either of two rounds."""
         n_met = count_extensions(job, level, self._sieve(SMALLEST))
         sieve = self._sieve(min(self._memory, max(SMALLEST, BYTES_FOR_EACH * n_met)))
         n_rows, keys = max(1, len(self._table)), [np.zeros(0, dtype=np.int64)]
@@ -97,7 +97,7 @@ class FilteredRoom(Room):
         parts: list[SelectedSubtrees],
         tallies: npt.NDArray[np.int64],
     ) -> SubtreeLevel:
-        """Count the extensions of a level; add those that enter to `parts`, and return those that survive."""
+        """Count the extensions of a level; add selected ones to `parts`, and return those that survive."""
         order = level.codes.shape[1] + 1
         grown = [_no_features(order)]
         parent = 0

@@ -1,4 +1,4 @@
-"""Tables of numbers and categories as zeros and ones, for conjunctions that can be read."""
+"""Tables of numbers and categories as binary columns, for readable conjunctions."""
 
 import math
 import warnings
@@ -33,7 +33,7 @@ CONDITIONS = ("interval", "category", "rare", "missing")
 MOST_CLASSES = 32
 """Maximum number of classes for splitting numbers; rarer classes are merged."""
 MOST_VALUES = 20
-"""Maximum number of distinct numbers in a target that count as classes."""
+"""Maximum number of distinct values of a numeric target that is treated as classes."""
 Kind = Literal["number", "integer", "category"]
 
 
@@ -73,7 +73,7 @@ class Indicator(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """The values of a column: numbers, NaN if missing; or text, None if missing."""
+    """The values of a column: numbers (NaN if missing) or text (None if missing)."""
 
     kind: Kind
     values: npt.NDArray[Any]
@@ -100,29 +100,30 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
     """Turns a table of numbers and categories into binary columns with readable names.
 
     Numbers are cut where the target changes (see the page on mining): ``age < 30``, ``age in [30, 42)``,
-    ``age >= 65``. Categories become ``city = Oslo``, rare ones together ``city is rare``, and missing values
-    ``city is missing``. Constant columns are left out. In a pipeline with
-    `ConjunctionClassifier`, conditions on the same number are written as one interval.
+    ``age >= 65``. Categories become ``city = Oslo``; rare categories are merged into ``city is rare``, and
+    missing values become ``city is missing``. Constant columns are left out. In a pipeline with
+    `ConjunctionClassifier`, conditions on the same numeric column are written as one interval.
 
     Parameters
     ----------
     encoding : {"thresholds", "intervals", "nested"}
-        Binary columns of a number. "thresholds" has ``age >= 30`` and ``age < 30`` for each cut, of which
-        conjunctions make intervals; "intervals" has one column for each interval between two cuts; "nested"
-        also has the larger intervals that were split.
+        Encoding of numbers. "thresholds" makes the columns ``age >= 30`` and ``age < 30`` for each cut, which
+        conjunctions can combine into intervals; "intervals" makes one column for each interval between two
+        cuts; "nested" adds the larger intervals that were split.
     max_bins : int
-        Maximum number of intervals between the cuts of a number.
+        Maximum number of intervals of a numeric column.
     min_bins : int, optional
-        Minimum number of intervals, if there are enough distinct values; `max_bins` by default. Cuts by the
-        target come first, cuts of equal frequency fill up the rest: a number may be informative only together
-        with others, and a linear model of many cuts is smooth.
+        Minimum number of intervals, if there are enough distinct values; `max_bins` by default. Cuts that
+        depend on the target come first; then cuts of equal frequency are added until the minimum is reached.
+        A number may be informative only together with others, and with many cuts a linear model is smooth.
     min_count : int
-        Minimum number of samples of an interval or a category, but never more than a quarter of all.
+        Minimum number of samples of an interval or a category, limited to a quarter of all samples.
     categorical_features : "from_dtype" or sequence of str or int
         Columns to treat as categories, by name or index. "from_dtype" selects columns of text, booleans or
-        categorical type, and those with only two distinct values.
+        categorical type, and columns with only two distinct values.
     task : {"auto", "classification", "regression"}
-        Kind of target. "auto" is regression if the target has more than 20 distinct values, all numbers.
+        Kind of target. "auto" means regression if the target is continuous or has more than 20 distinct
+        numbers.
     sparse_output : bool
         Return sparse matrices from `transform`.
 
@@ -134,17 +135,17 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
         Kind of each column of the table.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only if the table has names.
+        Names of the columns, only if the table has names.
 
     Notes
     -----
-    A category that was not seen in `fit` counts as rare if there were rare categories; otherwise it has only
-    zeros. So does a missing value in a column without missing values in `fit`.
+    A category that was not seen in `fit` counts as rare if there were rare categories; otherwise all its
+    binary columns are 0. The same holds for a missing value in a column without missing values in `fit`.
 
     See Also
     --------
     ConjunctionClassifier : Finds conjunctions of these columns.
-    list_rules : Conjunctions as a table of rules.
+    list_rules : Lists conjunctions as a table of rules.
 
     Examples
     --------
@@ -190,7 +191,7 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
 
     @property
     def _feature_names(self) -> list[str]:
-        """The names of columns in `fit`, if any; scikit-learn wants no attribute otherwise."""
+        """The column names passed to `fit`, if any; without names, scikit-learn expects no such attribute."""
         return list(getattr(self, "feature_names_in_", []))
 
     @_feature_names.setter
@@ -204,10 +205,10 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
         Parameters
         ----------
         X : data frame or array, (n_samples, n_features)
-            A data frame of pandas or polars, or an array of numbers, text or both. NaN, None and NA are
-            missing.
+            A pandas or polars data frame, or an array of numbers, text or both. NaN, None and NA are missing
+            values.
         y : array, (n_samples,), optional
-            Labels or numbers to tell apart; without them, cuts are of equal frequency.
+            Target labels or numbers; without them, cuts are at equal frequency.
         """
         check_params(self)
         if self.min_bins is not None and self.min_bins > self.max_bins:
@@ -254,8 +255,8 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
         return np.array([self._describe(each, names[each.column]) for each in self.indicators_], dtype=object)
 
     def check_fitted_state(self) -> None:
-        """Check that each condition is on a column and suits its kind."""
-        expect(len(self.kinds_) == self.n_features_in_, "what each column is")
+        """Check that each condition refers to a column and fits its kind."""
+        expect(len(self.kinds_) == self.n_features_in_, "a kind for each column")
         expect(all(each in KINDS for each in self.kinds_), "columns of numbers or categories")
         expect(len(self._feature_names) in (0, self.n_features_in_), "a name for each column")
         for each in self.indicators_:
@@ -297,7 +298,7 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
             number = names.index(each) if isinstance(each, str) and each in names else each
             is_number = isinstance(number, int | np.integer) and not isinstance(number, bool)
             if not is_number or not 0 <= int(number) < self.n_features_in_:
-                expected = f"names of columns or numbers below {self.n_features_in_}"
+                expected = f"column names, or indices below {self.n_features_in_}"
                 raise InputError(f"categorical_features has {each!r}; expected {expected}")
             forced[int(number)] = "category"
         return forced
@@ -347,7 +348,7 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
 
 
 def _encode_intervals(tree: Sequence[Interval], encoding: str) -> list[Interval]:
-    """Return the intervals of the binary columns of a number."""
+    """Return the intervals of the binary columns of a numeric column."""
     cuts = sorted({low for low, _ in tree if not math.isinf(low)})
     if encoding == "nested":
         return list(tree[1:])
@@ -358,7 +359,7 @@ def _encode_intervals(tree: Sequence[Interval], encoding: str) -> list[Interval]
 
 
 def _look_up(column: _Column, indicators: Sequence[Indicator]) -> csr_matrix:
-    """Return the conditions that hold in each row, by a lookup table of distinct values."""
+    """Return the conditions that hold in each row, using a lookup table of distinct values."""
     if column.kind == "category":
         codes, meanings = _number_categories(column.values, indicators)
         holds = [[_holds_for_category(each, meaning) for each in indicators] for meaning in meanings]
@@ -395,7 +396,7 @@ def _holds_for_category(indicator: Indicator, meaning: str | bool | None) -> boo
 
 
 def _is_frame(X: Any) -> bool:  # noqa: ANN401
-    """Tell whether this is a data frame of pandas or polars, without importing them."""
+    """Return whether this is a pandas or polars data frame, without importing either package."""
     return hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series"))
 
 
@@ -419,7 +420,7 @@ def _read_columns(
         else:
             values = table[:, number]
         if values.dtype.kind in "mM":
-            found = f"column {name(number)} holds dates"
+            found = f"column {name(number)} contains dates"
             raise InputError(f"{found}; expected numbers (such as years) or categories")
         if kind == "category":
             yield _read_categories(values)
@@ -474,7 +475,7 @@ def _is_number(value: Any) -> bool:  # noqa: ANN401
 
 
 def _is_missing(value: Any) -> bool:  # noqa: ANN401
-    """Tell whether a value is missing: None, NaN, NA or NaT."""
+    """Return whether a value is missing: None, NaN, NA or NaT."""
     return (
         value is None
         or type(value).__name__ in ("NAType", "NaTType")
@@ -490,7 +491,7 @@ def _as_text(value: Any) -> str:  # noqa: ANN401
 
 
 def _make_target(y: Any, task: str) -> SplitTarget:  # noqa: ANN401
-    """Return the target by which numbers are split."""
+    """Return the target that determines how numbers are split."""
     labels = np.asarray(y)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise InputError("y has NaN or infinity; expected finite numbers or labels")
@@ -507,7 +508,7 @@ def _make_target(y: Any, task: str) -> SplitTarget:  # noqa: ANN401
         task = "regression" if is_many else "classification"
     if task == "regression":
         if not is_numeric:
-            raise InputError(f"y holds {labels.dtype}; expected numbers for task='regression'")
+            raise InputError(f"y has the type {labels.dtype}; expected numbers for task='regression'")
         numbers: FloatArray = labels.astype(np.float64)
         return NumbersToSplit(numbers)
     classes, numbers_of = np.unique(labels, return_inverse=True)

@@ -8,11 +8,11 @@ import numpy.typing as npt
 from treewright._typing import FloatArray
 
 LEAST_CURVATURE = 1e-5
-"""Minimum curvature, for rows whose label is certain."""
+"""Minimum curvature, for rows whose label is predicted with certainty."""
 
 
 class LossTarget(Protocol):
-    """The targets of rows, and the loss of scores."""
+    """The targets of rows, and the loss for given scores."""
 
     n_outputs: int
     is_quadratic: bool
@@ -21,11 +21,11 @@ class LossTarget(Protocol):
         """Return the loss of each row."""
 
     def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return minus the gradient of the loss of each row and output, and its curvature."""
+        """Return the negative gradient and the curvature of the loss for each row and output."""
 
 
 class LabelTarget:
-    """Labels of rows, from 0 to n_classes - 1; two classes have one output, that of the second."""
+    """Labels of rows, from 0 to n_classes - 1; with two classes, the only output is that of the second."""
 
     is_quadratic = False
 
@@ -47,13 +47,13 @@ class LabelTarget:
         return losses
 
     def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the residual of each probability, and p (1 - p)."""
+        """Return the residual of each output's probability p, and p (1 - p)."""
         shares = probabilities(scores)
         return self._is_right - shares, np.maximum(shares * (1 - shares), LEAST_CURVATURE)
 
 
 class NumberTarget:
-    """Numbers of rows."""
+    """Numeric targets of rows."""
 
     is_quadratic = True
     n_outputs = 1
@@ -67,12 +67,12 @@ class NumberTarget:
         return losses
 
     def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the errors."""
+        """Return the errors and curvatures of 1."""
         return self._values - scores, np.ones_like(scores)
 
 
 def probabilities(scores: FloatArray) -> FloatArray:
-    """Return the probability of each output: of one against none, or of each among several."""
+    """Return the probability of each output: logistic for a single output, softmax for several."""
     if scores.shape[1] == 1:
         one: FloatArray = 0.5 * (1 + np.tanh(0.5 * scores))
         return one

@@ -16,7 +16,7 @@ ATTRIBUTES: tuple[Attribute, ...] = get_args(Attribute)
 CHARACTERS = ("char", "lower_char")
 """Attributes of characters; the others are attributes of words."""
 PREFIX_LENGTH, SUFFIX_LENGTH = 4, 3
-"""Characters of a prefix and a suffix; only longer words have them."""
+"""Number of characters of a prefix and of a suffix; only longer words have them."""
 BEGIN, END = "^", "$"
 """Items at the positions before the first and after the last word."""
 UNLIMITED = 1 << 14
@@ -24,7 +24,7 @@ EXPECTED = "a string, a list of words, or a list of (word, tag) pairs"
 
 
 class TokenizedText(NamedTuple):
-    """A text: its words, their tags (None where there are none), and the text as it stands."""
+    """A text: its words, their tags (None if missing), and the text itself."""
 
     words: list[str]
     tags: list[str | None]
@@ -32,7 +32,7 @@ class TokenizedText(NamedTuple):
 
 
 class TextRows(NamedTuple):
-    """Texts as sequences, and where the positions of each begin and end."""
+    """Texts as sequences, and the range of positions of each text."""
 
     sequences: ItemSequences
     indptr: Integers
@@ -41,20 +41,21 @@ class TextRows(NamedTuple):
 class TextEncoder:
     """Turns texts into sequences.
 
-    A text has a position for each word, with one before the first and one after the last, and then a position
-    for each character, with a space before the first and after the last.
+    A text has a position for each word, one before the first word and one after the last. These are followed
+    by a position for each character, with a space before the first character and after the last.
 
     Parameters
     ----------
     attributes : sequence of {"word", "lower", "prefix", "suffix", "tag", "char", "lower_char"}
-        The items of a position. Where "lower" is one of them, a word is an item only if it has capitals; the
-        same holds for characters.
+        The items of a position. If "lower" is given, "word" is an item only of words with capitals; the same
+        holds for characters.
     max_gap, max_char_gap : int
-        How many positions may be skipped between two neighbours, of words and of characters.
+        Maximum number of words, or characters, skipped between two items of an n-gram.
     word_degree, char_degree : int, optional
-        How many words, or characters, an n-gram may have. The beginning and the end of a text do not count.
+        Maximum number of words, or characters, in an n-gram. The beginning and the end of a text do not
+        count.
     token_pattern : str
-        A regular expression that finds the words of a string.
+        Regular expression that finds the words of a string.
     """
 
     def __init__(
@@ -90,9 +91,9 @@ class TextEncoder:
         return not self.attributes.isdisjoint(CHARACTERS)
 
     def encode(self, texts: Sequence[Any], vocabulary: dict[str, int], *, is_fixed: bool = False) -> TextRows:
-        """Return texts as sequences; new items get numbers in `vocabulary`, unless it is fixed.
+        """Return texts as sequences; new items are added to `vocabulary`, unless it is fixed.
 
-        In a fixed vocabulary, items that it does not have are left out; their positions stay.
+        With a fixed vocabulary, unknown items are left out, but their positions remain.
         """
         numbers: list[int] = []
         counts, lengths = [], []
@@ -116,7 +117,7 @@ class TextEncoder:
     def _arrange(
         self, numbers: list[int], counts: list[int], lengths: Integers, bonus: npt.NDArray[np.int16]
     ) -> TextRows:
-        """Return sequences, from the number of items of each position, and of positions of each view."""
+        """Build sequences from the numbers of items per position and of positions per view."""
         flat = lengths.ravel()
         ends = np.repeat(np.cumsum(flat), flat)
         is_char = np.repeat(np.tile([False, True], len(lengths)), flat)
@@ -135,7 +136,7 @@ class TextEncoder:
         return TextRows(sequences, np.concatenate([[0], np.cumsum(lengths.sum(axis=1))]))
 
     def read(self, text: Any, at: int) -> TokenizedText:  # noqa: ANN401
-        """Return the words and tags of a text, which is number `at`."""
+        """Return the words and tags of a text; `at` is its index, for error messages."""
         if isinstance(text, str):
             words = self._pattern.findall(text)
             if words and not isinstance(words[0], str):
@@ -149,7 +150,7 @@ class TextEncoder:
         return found
 
     def _views(self, text: TokenizedText) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the items of each position, of words and of characters."""
+        """Return the items of each word position, and of each character position."""
         words: list[list[str]] = []
         if self.has_words:
             words = [
@@ -184,7 +185,7 @@ class TextEncoder:
 
 
 def name_gram(codes: Sequence[int], items: Sequence[str]) -> str:
-    """Return an n-gram as a person would read it: two points stand for a possible gap.
+    """Return an n-gram as readable text; two dots mark a possible gap.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def name_gram(codes: Sequence[int], items: Sequence[str]) -> str:
 
 
 def check_attributes(attributes: Any) -> frozenset[str]:  # noqa: ANN401
-    """Return attributes as a set, or refuse them."""
+    """Return attributes as a set, or raise an error."""
     expected = f"a list of {', '.join(ATTRIBUTES)}"
     if isinstance(attributes, str) or not isinstance(attributes, Sequence) or not attributes:
         raise InputError(f"attributes is {attributes!r}; expected {expected}")
@@ -217,7 +218,7 @@ def check_attributes(attributes: Any) -> frozenset[str]:  # noqa: ANN401
 
 
 def _read_tokens(text: Any, at: int) -> TokenizedText:  # noqa: ANN401
-    """Return a list of words, or of pairs of a word and a tag, as a text."""
+    """Read a text that is given as a list of words or of (word, tag) pairs."""
     if not isinstance(text, Sequence | np.ndarray) or isinstance(text, bytes):
         raise InputError(f"text {at} is {_show(text)}; expected {EXPECTED}")
     words: list[str] = []

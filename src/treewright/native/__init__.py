@@ -1,4 +1,4 @@
 """Compiled inner loops: arrays in, arrays out.
 
-Nothing here imports the rest of treewright, except the name of the folder for compiled code.
+The only import from the rest of treewright is `cache_folder`, which names the folder for compiled code.
 """

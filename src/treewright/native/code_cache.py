@@ -1,4 +1,4 @@
-"""Where machine code is stored: in the user's cache, or in a wheel with code for common processors."""
+"""Storage of machine code: in the user's cache, or in a wheel with code for common processors."""
 
 import contextlib
 import functools
@@ -22,21 +22,21 @@ from numba.core.caching import (
 from treewright._cache import cache_folder
 
 SHIPPED = Path(__file__).parent / "machine_code"
-"""The folder of a wheel with machine code, made by `.ci/machine_code.py`; other installations have none."""
+"""Folder with the machine code of a wheel, written by `.ci/machine_code.py`; other installations lack it."""
 MANIFEST = "manifest.json"
 OPTIONS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")
-"""Settings of Numba that change machine code."""
+"""Numba settings that affect machine code."""
 
 
 @functools.cache
 def read_sources(folder):
-    """Return the source code in `folder` and below it, by relative path."""
+    """Return the source code of all files under `folder`, by relative path."""
     paths = sorted(Path(folder).rglob("*.py"))
     return {path.relative_to(folder): path.read_bytes() for path in paths}
 
 
 def fingerprint(sources):
-    """Return a fingerprint of source code, which differs after any change."""
+    """Return a fingerprint of source code; any change to the code changes it."""
     digest = hashlib.sha256()
     for path, code in sources.items():
         digest.update(path.as_posix().encode() + code)
@@ -44,10 +44,10 @@ def fingerprint(sources):
 
 
 def needed_by(subfolder, sources):
-    """Return the source code that functions of a subfolder may call: its own, the top level, and its imports.
+    """Return the source code that a subfolder depends on: its own, the top level, and its imports.
 
-    A change elsewhere does not affect the machine code of these functions. Whole subfolders count, since a
-    function may get a tuple that its own module does not import.
+    A change elsewhere does not affect the machine code of the subfolder. Imported subfolders are included as
+    a whole, since a function may receive a named tuple that its own module does not import.
     """
     needed, found = set(), {"", subfolder}
     while found:
@@ -84,7 +84,7 @@ def describe_compiler():
 
 
 def find_target(folder):
-    """Return the target of the code in `folder`, as in Numba's index; None if the code cannot run here."""
+    """Return the target of the code in `folder`, as stored in Numba's index; None if it cannot run here."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -97,10 +97,11 @@ def find_target(folder):
 
 
 class _SourceStateLocator(_CacheLocator):
-    """Tells Numba where to store the machine code of this package: a folder for this state of its source.
+    """Chooses the folder in which Numba stores machine code; each version of the source code has its own.
 
-    Numba alone would keep using a function after a change in a function that it calls. The folder is in
-    $NUMBA_CACHE_DIR if that is set, or else in treewright's cache folder, which is always writable.
+    Numba alone would reuse the machine code of a function even if a function that it calls has changed. The
+    folder is in $NUMBA_CACHE_DIR if that is set, or else in treewright's cache folder, which is always
+    writable.
     """
 
     def __init__(self, function):
@@ -114,7 +115,7 @@ class _SourceStateLocator(_CacheLocator):
         locator = cls(function)
         try:
             locator.ensure_cache_path()
-        except OSError:  # Numba then asks the next locator
+        except OSError:  # Numba then tries the next locator
             return None
         return locator
 
@@ -136,7 +137,7 @@ def _code_folder(chosen, subfolder):
 
 
 def subfolder_of(function):
-    """Return the subfolder of a function's module, empty at the top."""
+    """Return the subfolder of a function's module; empty for top-level modules."""
     return "".join(function.__module__.removeprefix(f"{__package__}.").split(".")[:-1])
 
 
@@ -145,7 +146,7 @@ class _Implementation(CompileResultCacheImpl):
 
 
 class CodeCache(FunctionCache):
-    """The machine code of one function: from the user's cache, or else from the wheel."""
+    """Cache of the machine code of one function, read from the user's cache or else from the wheel."""
 
     _impl_class = _Implementation
     target = find_target(SHIPPED)
@@ -157,12 +158,12 @@ class CodeCache(FunctionCache):
         self._shipped = IndexDataCacheFile(str(folder), self._impl.filename_base, made.name)
 
     def save_overload(self, sig, data):
-        """Store code, unless the disk is full or read-only; the code is then compiled again next time."""
+        """Store code; if the disk is full or read-only, skip it, and it is compiled again next time."""
         with contextlib.suppress(OSError):
             super().save_overload(sig, data)
 
     def load_overload(self, sig, target_context):
-        """Return the code for argument types; None if there is none."""
+        """Return the code for the given argument types; None if there is none."""
         found = super().load_overload(sig, target_context)
         if found is not None or self.target is None:
             return found

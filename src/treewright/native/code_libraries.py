@@ -1,9 +1,10 @@
-"""Compilation of functions to machine code: once, within the function that Python calls.
+"""Compilation to machine code, once for each function that Python calls.
 
-Numba optimizes and translates every function that it compiles, then again as a part of each function that
-calls it, and so on upwards. Here a function that is called by compiled code stays intermediate code until it
-is linked into the function that Python calls; only the latter is optimized and translated. The functions for
-parsing compile in 60 CPU seconds with Numba alone and in 28 in this way (`benchmarks/cold_start.py parse`).
+Numba optimises a function and translates it to machine code on its own, and again as part of each function
+that calls it, directly or indirectly. Here, a function that compiled code calls stays LLVM intermediate code
+until it is linked into the function that Python calls; only the linked code is optimised and translated. This
+reduces the time to compile the parsing functions from 60 to 28 CPU seconds (`benchmarks/cold_start.py
+parse`).
 """
 
 import gc
@@ -19,17 +20,17 @@ ENVIRONMENT = "_ZN08NumbaEnv"
 
 
 class _LateLibrary(JITCodeLibrary):
-    """Code that is optimized only when all of it is linked."""
+    """A library whose code is optimised only after all of it has been linked."""
 
     def _optimize_functions(self, module):
         module.data_layout = self._codegen._data_layout
 
 
 class EntryLibrary(_LateLibrary):
-    """The machine code of a function that Python calls, with all functions that it calls."""
+    """The machine code of a function that Python calls, including all functions that it calls."""
 
     def finalize(self):
-        """Link, optimize and translate all functions."""
+        """Link, optimise and translate all functions."""
         called, self._linking_libraries = self._linking_libraries, []
         for library in sort_by_calls(called):
             self._reload_init.update(library._reload_init)
@@ -42,9 +43,10 @@ class EntryLibrary(_LateLibrary):
                     self._codegen.set_env(variable.name, environment)
 
     def serialize_using_object_code(self):
-        """Return what is stored on disk: machine code, and the names of functions instead of their bodies.
+        """Return the data to store on disk: machine code, and function names without intermediate code.
 
-        Numba stores their intermediate code for functions that call this one; here `CalledLibrary` has it.
+        Numba would also store the intermediate code, for functions that call this one; here, `CalledLibrary`
+        holds it.
         """
         self._ensure_finalized()
         names = [each.name for each in self._final_module.functions if _is_exported(each)]
@@ -65,7 +67,7 @@ class CalledLibrary(_LateLibrary):
         return _WithoutEnvironments(self._codegen)
 
     def finalize(self):
-        """Allow functions that no code calls to be left out."""
+        """Allow the linker to drop functions that are never called."""
         for function in self._final_module.functions:
             if _is_exported(function):
                 function.linkage = "linkonce_odr"
@@ -78,7 +80,7 @@ class CalledLibrary(_LateLibrary):
         return self._as_entry().get_pointer_to_function(name)
 
     def _get_module_for_linking(self):
-        """Return the code for functions of other packages that call this one, such as those of Numba."""
+        """Return the code to link into functions of other packages, such as Numba, that call this one."""
         return self._as_entry()._get_module_for_linking()
 
     def _as_entry(self):
@@ -95,7 +97,7 @@ class CalledLibrary(_LateLibrary):
 
 
 class EntryCompiler(Compiler):
-    """Compiles a function that Python calls."""
+    """Compiler for functions that Python calls."""
 
     def __init__(self, typing_context, target_context, library, *rest):
         if library is None:
@@ -110,9 +112,9 @@ class EntryCompiler(Compiler):
 
 
 def sort_by_calls(libraries):
-    """Return libraries and all that they call, each before the libraries that it calls.
+    """Return the libraries and all their dependencies, each library before those that it calls.
 
-    Functions that may be left out are linked only if the code before them calls them.
+    The linker keeps an optional function only if code that was linked before calls it.
     """
     seen, found = set(), []
 
@@ -142,7 +144,7 @@ def _is_exported(function):
 
 
 class _WithoutEnvironments:
-    """Replaces Numba's code generator where there is no machine code whose environments could be set."""
+    """Wrapper of Numba's code generator that ignores `set_env`, since there is no machine code yet."""
 
     def __init__(self, codegen):
         self._codegen = codegen
@@ -156,7 +158,7 @@ class _WithoutEnvironments:
 
 @contextmanager
 def _called_libraries(codegen):
-    """Make all libraries intermediate code in this context; the caller holds Numba's compiler lock."""
+    """Create all libraries as `CalledLibrary` in this context; the caller holds Numba's compiler lock."""
     before = codegen._library_class
     codegen._library_class = CalledLibrary
     try:
@@ -167,7 +169,7 @@ def _called_libraries(codegen):
 
 @contextmanager
 def _without_collection():
-    """Turn off Python's garbage collection, which would search the compiler's many objects for cycles."""
+    """Pause Python's garbage collector, which would otherwise scan the compiler's many objects."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Decorators of all compiled functions, which are cached on disk and log a line when they compile."""
+"""Decorators for compiled functions; they cache machine code on disk and log compilation."""
 
 import logging
 
@@ -13,25 +13,26 @@ logger = logging.getLogger("treewright")
 
 
 def compiled(function):
-    """Compile `function` at its first call with each new set of argument types; threads may share it."""
+    """Compile `function` on its first call with each combination of argument types; the GIL is released."""
     return _compile_when_called(function)
 
 
 def in_place(function):
-    """Compile a function that allocates no arrays and only works on its arguments."""
+    """Compile a function that allocates no arrays and only reads and modifies its arguments."""
     # Without `_nrt=False`, Numba counts references to each array of each tuple that is passed. CPU time with
-    # and without counting, on sentences of `make_treebank`, best of 15: Gram matrix of 400 with subset trees
-    # 47 and 11 ms, of 200 with partial trees 22 and 14 ms; parsing 400 with order 3 178 and 136 ms.
+    # and without counting, on sentences of `make_treebank` (best of 15): 47 and 11 ms for the Gram matrix of
+    # 400 with subset trees, 22 and 14 ms for that of 200 with partial trees, and 178 and 136 ms for parsing
+    # 400 with order 3.
     return _compile_when_called(function, _nrt=False)
 
 
 def inlined(function):
-    """Inline a small function into its callers, which saves passing a tuple of arrays."""
+    """Inline a small function into its callers, so that no tuple of arrays has to be passed."""
     return _compile_when_called(function, _nrt=False, inline="always")
 
 
 def _compile_when_called(function, **options):
-    """Return `function` for calls from Python, with its code cached on disk, and from compiled code."""
+    """Return `function` so that Python and compiled code can call it, with its code cached on disk."""
     options = {"nogil": True, "no_cfunc_wrapper": True, **options}
     entry = numba.njit(pipeline_class=EntryCompiler, **options)(function)
     if not numba.config.DISABLE_JIT:
@@ -45,16 +46,16 @@ def _compile_when_called(function, **options):
 
 
 def _widened(kind):
-    """Return the type as which an argument is passed: int64 for short integers and for constants.
+    """Return the type that an argument is converted to; signed integers and integer literals become int64.
 
-    Otherwise Numba would compile a function again for each of these types.
+    Otherwise, Numba would compile a function again for each integer type.
     """
     kind = unliteral(kind)
     return int64 if isinstance(kind, Integer) and kind.signed else kind
 
 
 class _CompilationNotice(event.Listener):
-    """Logs once that code is being compiled, since the first call of a function is then slow."""
+    """Logs once that code is being compiled, which makes the first call of a function slow."""
 
     def __init__(self):
         self.said = False
@@ -67,7 +68,7 @@ class _CompilationNotice(event.Listener):
         if not self.said:
             self.said = True
             logger.warning(
-                "treewright compiles its inner loops, once for this machine (kept in %s)",
+                "treewright compiles its inner loops once for this machine (stored in %s)",
                 dispatcher.stats.cache_path,
             )
         logger.debug("compiling %s.%s", function.__module__, function.__name__)

@@ -1,4 +1,4 @@
-"""Hashing of numbers and texts to 64-bit keys, whose highest bits are a slot of a table.
+"""Hashing of numbers and texts to 64-bit keys; the highest bits of a key are its slot in a table.
 
 Features are hashed by `mix` or, many at a time, by `mix_arrays`. The keys of dependency parts are sums (see
 `native.dependency.features`), and the forms of constituents have their own hash (see
@@ -26,7 +26,7 @@ def mix(key, value):
 
 
 def mix_arrays(keys: Keys, values: npt.NDArray[np.unsignedinteger], fold: np.uint64 = FOLD) -> Keys:
-    """Mix values into keys elementwise; with a `fold` of 32, the lower half is a 32-bit key."""
+    """Mix values into keys elementwise; with a `fold` of 32, the lower half of a result is a 32-bit key."""
     keys = (keys ^ values) * PRIME
     keys ^= keys >> fold
     return keys

@@ -1,7 +1,7 @@
 """Best derivation, k-best derivations and marginals over any acyclic hypergraph.
 
 Huang & Chiang (2005), Better k-best Parsing, algorithm 3. Nodes are numbered so that the tails of an edge
-come before its head; the last node is the goal. The edges of a node are adjacent.
+come before its head; the last node is the goal. The edges into a node are adjacent.
 """
 
 from typing import NamedTuple
@@ -15,13 +15,13 @@ class Hypergraph(NamedTuple):
     """An acyclic hypergraph whose edges have at most two tails."""
 
     first_edge: np.ndarray
-    """Start of the edges of each node; the last entry is their number."""
+    """Start of the edges into each node; the last entry is the number of all edges."""
     left: np.ndarray
     """The first tail of each edge, -1 for none."""
     right: np.ndarray
     weight: np.ndarray
     arc: np.ndarray
-    """What a node adds to a derivation: the number of an arc, or -1."""
+    """The number of the arc that each node adds to a derivation, or -1."""
 
 
 class Derivations(NamedTuple):
@@ -78,7 +78,7 @@ def edge_score(graph, edge, best):
 
 @compiled
 def start_derivations(graph, k):
-    """Allocate space for `k` derivations of each node; the best derivation alone needs none."""
+    """Allocate space for `k` derivations of each node; none is needed if `k` is 1."""
     n, n_edges = (graph.first_edge.size - 1, graph.left.size) if k > 1 else (0, 0)
     room = n_edges + 2 * k * n
     return Derivations(
@@ -132,13 +132,13 @@ def find_derivation(graph, best, found, rank):
 
 @in_place
 def _expand(graph, best, found, top):
-    """Add the successors of a node's last derivation, requesting what they need; return the stack depth."""
+    """Add successors of a node's last derivation, or first request their tails; return the stack depth."""
     node = found.asked_node[top]
     last = found.n_expanded[node]
     edge = found.edge[node, last]
     i, j = found.left_rank[node, last], found.right_rank[node, last]
     left, right = graph.left[edge], graph.right[edge]
-    # Advancing in the left tail only from the best right one generates each pair of ranks once.
+    # The left rank advances only while the right rank is 0, so each pair of ranks is generated once.
     left_wanted = j == 0 and left >= 0
     if found.stage[top] == START:
         found.stage[top] = LEFT_ASKED
@@ -178,7 +178,7 @@ def derivation_score(graph, best, found, edge, i, j):
 
 @in_place
 def _collect_edges(graph, best, found, node):
-    """Allocate candidates for `node` and add its edges with the best derivations of their tails."""
+    """Allocate space for candidates of `node`, and add its edges with the best derivations of their tails."""
     first, last = graph.first_edge[node], graph.first_edge[node + 1]
     found.heap_start[node] = found.heap_free[0]
     found.heap_free[0] += last - first + 2 * found.score.shape[1]
@@ -190,7 +190,7 @@ def _collect_edges(graph, best, found, node):
 
 @in_place
 def _push(found, node, score, edge, i, j):
-    """Push a candidate onto the heap of `node`; if scores are equal, the earlier edge comes first."""
+    """Push a candidate onto the heap of `node`, below any candidates with the same score."""
     start = found.heap_start[node]
     at = found.heap_size[node]
     found.heap_size[node] += 1
@@ -253,7 +253,7 @@ def _pop(found, node):
 
 @compiled
 def derivation_edges(graph, best_edge, found, rank, edges):
-    """Fill `edges` with those of the goal's derivation of this rank; return their number."""
+    """Fill `edges` with the edges of the goal's derivation of this rank; return their number."""
     n_edges = 0
     n_nodes = graph.first_edge.size - 1
     nodes = np.empty(n_nodes, np.int32)
@@ -279,7 +279,7 @@ def derivation_edges(graph, best_edge, found, rank, edges):
 
 @compiled
 def derivation_arcs(graph, best_edge, found, rank, arcs):
-    """Fill `arcs` with those of the goal's derivation of this rank; return their number."""
+    """Fill `arcs` with the arcs of the goal's derivation of this rank; return their number."""
     n_arcs = 0
     n_nodes = graph.first_edge.size - 1
     nodes = np.empty(n_nodes, np.int32)
@@ -306,7 +306,7 @@ def derivation_arcs(graph, best_edge, found, rank, arcs):
 
 @compiled
 def fill_marginals(graph, scale, marginal):
-    """Fill the probability of each node when weights times `scale` are log-potentials.
+    """Fill the probability of each node; weights times `scale` are log-potentials.
 
     Returns the log of the sum over all derivations.
     """
@@ -330,7 +330,7 @@ def fill_marginals(graph, scale, marginal):
 
 @compiled
 def fill_edge_marginals(graph, marginal, shares):
-    """Fill the probability of each edge; weights are log-potentials, and `marginal` are those of nodes."""
+    """Fill the probability of each edge, given the `marginal` of each node; weights are log-potentials."""
     n = graph.first_edge.size - 1
     inside = np.empty(n, np.float64)
     for node in range(n):

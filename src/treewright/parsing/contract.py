@@ -1,9 +1,9 @@
 """The interface between part scorers and decoders of the dependency parser.
 
-A `PartScorer` scores the parts of trees: arcs, and pairs or triples of arcs. It gets a sentence and the parts
-that are left after pruning. A decoder (`treewright.parsing.dependency.decoders.ChartDecoder`) defines the set
-of trees: it lifts crossing arcs, prunes, respects fixed heads, and computes the k-best trees and the marginal
-probabilities of arcs. Any scorer works with any decoder.
+A `PartScorer` scores the parts of trees: arcs, and pairs or triples of arcs. It receives a sentence and the
+parts that are left after pruning. A decoder (`treewright.parsing.dependency.decoders.ChartDecoder`) defines
+the set of trees: it lifts crossing arcs, prunes, respects fixed heads, and computes the k-best trees and the
+marginal probabilities of arcs. Any scorer works with any decoder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class Parts(Protocol):
         """The available kinds of parts, ``"arc"`` first."""
 
     def words(self, kind: str) -> npt.NDArray[np.int32]:
-        """Return the words of all parts of a kind, one row per part; 0 is the root and -1 no word.
+        """Return the words of all parts of a kind, one row per part; 0 is the root, and -1 means no word.
 
         Columns: an arc has (head, modifier), a pair (head, sibling, modifier), a grandchild
         (grandparent, head, modifier), a grand-sibling (grandparent, head, sibling, modifier), or a triple
@@ -66,7 +66,7 @@ class PartScorer(Model):
     order : {1, 2, 3}
         The highest order of parts that the scorer scores.
     relations : sequence of str
-        The relations that `score_relations` scores; empty if the scorer has no such scores.
+        The relations that `score_relations` scores; empty if the scorer does not score relations.
 
     See Also
     --------
@@ -115,7 +115,7 @@ class PartScorer(Model):
         """
 
     def calibrate(self, batch: Batch) -> None:
-        """Calibrate the scores on held-out sentences with gold heads; does nothing by default."""
+        """Calibrate the scores on held-out sentences with gold heads; by default, do nothing."""
 
     def prepare(self, batch: Batch) -> Self:
         """Return a scorer that has processed a batch, so that `score` is fast for each of its sentences."""
@@ -130,13 +130,13 @@ class PartScorer(Model):
         return None
 
     def narrow(self, tree: DepTree, lattice: "Lattice") -> "Lattice":
-        """Return the subset of parts that is worth scoring; all of them by default."""
+        """Return the subset of parts that is worth scoring; by default, all parts."""
         return lattice
 
     def score_relations(
         self, trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.int32]]
     ) -> list[npt.NDArray[np.float64]]:
-        """Return the scores of `relations` for the arc to each word of each sentence, (n, n_relations).
+        """Return the scores of `relations` for the arc to each word: an array (n, n_relations) per sentence.
 
         Parameters
         ----------
@@ -164,8 +164,8 @@ class PartScorer(Model):
         parts : Parts
             The scored parts.
         gradient : mapping of str to array
-            Derivative of the loss by the score of each part: 1 for a predicted part that is wrong, -1 for a
-            missed gold part, 0 otherwise.
+            Derivative of the loss with respect to the score of each part: 1 for a wrong predicted part, -1
+            for a missed gold part, 0 otherwise.
         """
 
     def finish(self) -> None:

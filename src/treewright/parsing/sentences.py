@@ -1,4 +1,4 @@
-"""Input sentences and treebanks of constituency parsers."""
+"""Functions that read input sentences and treebanks for constituency parsers."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from treewright.progress import report, silenced
 from treewright.tagging.tagger import Tagger, jackknife
 
 HELD_OUT = 0.1
-"""Share of the training sentences that is held out if there is no dev set."""
+"""Fraction of the training sentences that is held out if there is no dev set."""
 
 
 def read_trees(source: str | os.PathLike[str], *, max_length: int | None = None) -> list[ConstTree]:
@@ -43,20 +43,20 @@ def read_trees(source: str | os.PathLike[str], *, max_length: int | None = None)
 def read_treebanks(
     train: str, dev: str | None, *, max_length: int | None
 ) -> tuple[list[ConstTree], list[ConstTree] | None]:
-    """Read training trees, and those of a dev set if there is one."""
+    """Read training trees, and the trees of the dev set if there is one."""
     trees = read_trees(train, max_length=max_length)
     return trees, read_trees(dev, max_length=max_length) if dev else None
 
 
 def check_trees(trees: Sequence[ConstTree]) -> None:
-    """Raise an error unless all are constituency trees."""
+    """Raise an error unless all trees are constituency trees."""
     for at, tree in enumerate(trees, 1):
         if not isinstance(tree, ConstTree):
             raise InputError(f"tree {at} is {repr(tree)[:60]}; expected a ConstTree")
 
 
 def list_trees(trees: Iterable[ConstTree]) -> list[ConstTree]:
-    """Return constituency trees as a list; raise an error for a single tree or another type."""
+    """Return constituency trees as a list; raise an error for a single tree or for other types."""
     if isinstance(trees, ConstTree | DepTree | str):
         raise InputError(f"one sentence was given, {str(trees)[:40]!r}; expected a list of trees")
     found = list(trees)
@@ -82,21 +82,21 @@ def find_root(trees: Sequence[ConstTree]) -> str | None:
 def split_dev(
     trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None, random_state: int
 ) -> tuple[list[ConstTree], list[ConstTree]]:
-    """Return the trees for training and those for evaluation, without traces and empty trees."""
+    """Return the training trees and the evaluation trees, without traces and empty trees."""
     check_trees([*trees, *(dev or [])])
     whole = with_words(trees)
     if not whole:
-        raise InputError("no training trees with words; expected at least one")
+        raise InputError("there are no training trees with words; expected at least one")
     if dev is None:
         return hold_out(whole, random_state)
     held_out = with_words(dev)
     if not held_out:
-        raise InputError("no dev trees with words; expected at least one, or None")
+        raise InputError("there are no dev trees with words; expected at least one, or None")
     return whole, held_out
 
 
 def hold_out(trees: list[ConstTree], random_state: int) -> tuple[list[ConstTree], list[ConstTree]]:
-    """Hold out some trees, if there are at least two."""
+    """Split the trees into a training part and a held-out part; a single tree is in both parts."""
     order = np.random.default_rng(random_state).permutation(len(trees)).tolist()
     n_aside = min(len(trees) - 1, max(1, round(HELD_OUT * len(trees))))
     if n_aside < 1:
@@ -126,7 +126,7 @@ def learn_tags(
 
 
 def read_sentence(sentence: SentenceLike, number: int, reader: object) -> TaggedSentence:
-    """Return the words and tags of a sentence; no tags if one is missing. Numbers start from 1."""
+    """Return the words and tags of sentence `number` (from 1); a missing tag is ``"_"``."""
     if isinstance(sentence, ConstTree):
         tree = sentence.without_traces()
         return TaggedSentence(tree.words(), tree.tags()) if tree is not None else TaggedSentence([], [])
@@ -154,9 +154,9 @@ def read_sentences(
     sentences : sequence of SentenceLike
         The input.
     reader : object
-        The model, for error messages.
+        The model that reads the sentences, for error messages.
     tagger : Tagger or None
-        Predicts the tags.
+        Tagger that predicts the tags; None keeps the tags of the sentences.
     """
     read = [read_sentence(sentence, number, reader) for number, sentence in enumerate(sentences, 1)]
     if tagger is not None:

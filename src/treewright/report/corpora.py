@@ -14,7 +14,7 @@ from treewright.metrics.parseval import sentence_length
 
 HELD_OUT_EVERY = 10
 """If a treebank has no dev set, one in this many training sentences is held out instead."""
-BESIDE = "with a *test* file beside it"
+BESIDE = "with a *test* file in the same folder"
 
 
 class CorpusFiles(NamedTuple):
@@ -66,7 +66,7 @@ class ConstituencyTreebank(NamedTuple):
 
 
 def find_corpora(data: Path) -> list[CorpusFiles]:
-    """Return the treebanks of a folder and its subfolders, by name, or the treebank of a training file."""
+    """Return the treebanks in a folder and its subfolders, sorted by name, or that of a training file."""
     found = sorted(_find_files(data, "dependencies", "treebanks"), key=lambda corpus: corpus.name)
     if not found:
         raise InputError(f"{data} has no treebank; expected *train*.conllu or *train*.conll, {BESIDE}")
@@ -79,13 +79,14 @@ def find_corpus(data: Path) -> CorpusFiles:
     if len(found) > 1:
         names = ", ".join(corpus.name for corpus in found)
         raise InputError(
-            f"{data} has {len(found)} treebanks ({names}); expected one; give its training file to choose"
+            f"{data} has {len(found)} treebanks ({names}); expected one; "
+            "to choose one, pass its training file"
         )
     return found[0]
 
 
 def find_treebank(data: Path) -> CorpusFiles:
-    """Return the files of the only constituency treebank of a folder, or of a training file."""
+    """Return the files of a constituency treebank, given its training file or a folder with one treebank."""
     found = list(_find_files(data, "constituents", "a treebank"))
     if len(found) != 1:
         names = f" ({', '.join(each.name for each in found)})" if found else ""
@@ -97,7 +98,7 @@ def find_treebank(data: Path) -> CorpusFiles:
 
 
 def _find_files(data: Path, kind: str, what: str) -> Iterator[CorpusFiles]:
-    """Yield the treebanks whose training files have some format and a test file beside them."""
+    """Yield the treebanks of a kind that have a training file and a test file in the same folder."""
     if not data.exists():
         raise InputError(f"{data} does not exist; expected a folder with {what}")
     for train in [data] if data.is_file() else sorted(data.rglob("*train*")):

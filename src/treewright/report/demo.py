@@ -33,13 +33,13 @@ from treewright.rerank.reranker import DependencyReranker
 
 DEV_SHARE, TEST_SHARE = 0.15, 0.15
 SHOWN_LENGTHS = range(8, 13)
-"""Lengths of sentences that are interesting to draw and fit on a screen."""
+"""Sentence lengths whose trees are interesting to draw and fit on a screen."""
 N_FOLDS, N_EPOCHS = 4, 4
 THRESHOLD, DEGREE = 3.0, 3
 FOLDER = Path("demo")
 PAGE, MODEL, TEST = "report.html", "model.tw", "test.conllu"
 FILES = (PAGE, "treebank.conllu", "treebank.mrg", "treebank.props", TEST, MODEL)
-"""Files of the demo; the first, the page, identifies its folder."""
+"""Files of the demo; the first one, the HTML page, marks a folder as written by the demo."""
 N_SHOWN = 12
 """Maximum number of planted patterns in the table."""
 
@@ -121,7 +121,7 @@ def claim_folder(out: Path) -> None:
         raise InputError(f"{named('out')} is {out}, which is a file; expected a folder")
     found = [out / name for name in FILES if (out / name).exists()]
     if found and not is_page(out / PAGE):
-        raise InputError(f"{found[0]} was not written by the demo; expected another folder ({named('out')})")
+        raise InputError(f"{found[0]} was not written by the demo; choose another folder with {named('out')}")
     out.mkdir(parents=True, exist_ok=True)
 
 
@@ -244,7 +244,10 @@ class Find(NamedTuple):
 
 
 def find_patterns(reranker: DependencyReranker, bank: Treebank, n_train: int) -> tuple[list[Find], int]:
-    """Return the planted patterns with a feature of the same words, and the number that could have one."""
+    """Return the frequent patterns that have the words of a feature, and the number of frequent patterns.
+
+    A pattern is frequent if it occurs more than `THRESHOLD` times in the training set.
+    """
     lemmas = {
         word: lemma for tree in bank.dependencies for word, lemma in zip(tree.words, tree.lemmas, strict=True)
     }
@@ -299,7 +302,7 @@ def pattern_table(reranker: DependencyReranker, bank: Treebank, n_train: int) ->
 
 
 def save_page(console: Console, findings: Findings, made: Provenance, out: Path) -> None:
-    """Write an HTML page of the results; without the extra report, a plain one with the printed text."""
+    """Write an HTML page of the results; without the extra `report`, it has only the printed text."""
     try:
         write_page(out / PAGE, findings, made=made)
     except MissingDependencyError as error:

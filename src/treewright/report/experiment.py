@@ -132,7 +132,7 @@ def reproduce(
     """Run an experiment and write its results as text, CSV, JSON, plot and HTML page.
 
     The page includes the command and settings; ``index.html`` lists all pages of the folder. Finished steps
-    are kept: a second run does not train again, and an interrupted one is resumed.
+    are stored: a second run does not train again, and an interrupted run is resumed.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def describe_options(settings: Settings) -> dict[str, str]:
 
 
 def given_options(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
-    """Return the settings that replace a model's defaults, by name, except missing ones and None."""
+    """Return the settings with these names that are not None; they replace the defaults of a model."""
     values = {name: getattr(settings, name, None) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -221,7 +221,7 @@ def choose_rows(
 
 @contextmanager
 def _folder(path: Path) -> Iterator[None]:
-    """Make a folder before long work; after a failure, remove the new folders that are empty."""
+    """Make a folder before long work; after a failure, remove the folders that were made and are empty."""
     made = [each for each in (path, *path.parents) if not each.exists()]
     path.mkdir(parents=True, exist_ok=True)
     try:

@@ -18,7 +18,7 @@ class MiningLines:
         self._orders: list[OrderReport] = []
 
     def __call__(self, message: Message) -> Message | None:
-        """Store the report of an order, or describe a round with its orders."""
+        """Keep the reports of single orders, and combine them with the report of their round."""
         found = message.record
         if isinstance(found, OrderReport):
             self._orders.append(found)

@@ -23,7 +23,7 @@ INDEX = "index.html"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 """Packages that may affect every result."""
 GENERATOR = '<meta name="generator" content="treewright">'
-"""Identifies a page that treewright has written."""
+"""Tag that marks a page as written by treewright."""
 
 
 class Provenance(NamedTuple):
@@ -107,8 +107,8 @@ def _describe(name: str, findings: Findings, made: Provenance) -> dict[str, str]
 def write_index(out: Path) -> bool:
     """Write the index of the pages of a folder, ``index.html``, latest first.
 
-    The titles are read from the JSON files beside the pages. An ``index.html`` that treewright has not
-    written is kept. Return whether the index was written.
+    The titles are read from the JSON files in the same folder. An ``index.html`` that treewright has not
+    written is not overwritten. Return whether the index was written.
     """
     path = out / INDEX
     if path.exists() and not is_page(path):
@@ -120,7 +120,7 @@ def write_index(out: Path) -> bool:
 
 
 def find_headline(table: Table) -> str:
-    """Describe the row with the highest score, except scores of a paper; empty if there is none."""
+    """Describe the row with the highest score, except rows of a paper; empty if there is none."""
     scores = [column for column in table.columns if column.show is show.score and "paper" not in column.group]
     for column in scores[:1]:
         rows = [row for row in table.rows if row.get(column.key) is not None and not row.get("is_paper")]

@@ -17,7 +17,7 @@ from treewright.mining.rules import Contributions, RuleTable
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 TABLE_SUFFIXES = (".md", ".txt", ".csv")
 LONGEST_NAME = 60
-"""Letters of a rule beside its bar."""
+"""Maximum number of characters of a rule in a plot."""
 
 
 def plot_rules(
@@ -36,8 +36,8 @@ def plot_rules(
     path : path, optional
         File to write, as PNG, SVG or PDF according to its suffix.
     kind : {"bars", "pairs"}
-        Bars show the weights of rules. A heat map of pairs shows, for each pair of columns, the importance of
-        all rules with both; the diagonal shows rules with one column alone.
+        ``"bars"`` shows the weights of rules. ``"pairs"`` is a heat map that shows, for each pair of columns,
+        the importance of all rules with both; the diagonal shows rules with a single column.
     max_shown : int
         Maximum number of bars or columns.
 
@@ -78,12 +78,12 @@ def plot_rules(
 
 
 def check_plot_name(path: str | os.PathLike[str]) -> None:
-    """Refuse a name that says no format of plots."""
+    """Raise `InputError` if a file name does not have the suffix of a plot."""
     _check_suffix(path, "a plot", PLOT_SUFFIXES)
 
 
 def check_table_name(path: str | os.PathLike[str]) -> None:
-    """Refuse a name that says no format of tables."""
+    """Raise `InputError` if a file name does not have the suffix of a table."""
     _check_suffix(path, "a table of rules", TABLE_SUFFIXES)
 
 
@@ -95,7 +95,7 @@ def _check_suffix(path: str | os.PathLike[str], what: str, suffixes: tuple[str, 
 
 
 def write_rules(rules: RuleTable, parts: Contributions, target: Target) -> None:
-    """Write rules and what they contribute, as Markdown or text by the name of the file, or rules as CSV."""
+    """Write rules and their contributions as Markdown or text, or only rules as CSV, by the file's suffix."""
     suffix = Path(str(target)).suffix.lower()
     if suffix == ".csv":
         text = rules.to_csv()

@@ -113,8 +113,8 @@ def score_files(
 
     Dependencies are scored as in the CoNLL 2018 shared task if the words of the two files differ or with
     `by_characters`; `multiple_roots` allows several roots per sentence. `word_options` lists the given
-    options that need the same words. With `verbs`, only predicates with a gold verb tag are scored. With
-    `relations`, the files must have relations.
+    options that require the same words in both files. With `verbs`, only predicates with a gold verb tag are
+    scored. With `relations`, the files must have relations.
     """
     files = [gold, predicted, *([against] if against else [])]
     if files.count("-") > 1:
@@ -169,8 +169,8 @@ def _check_word_options(
         return
     for file, difference in zip(files, differences, strict=True):
         if difference:
-            raise InputError(f"{file}: {difference}; expected the same words for {options[0]}")
-    raise InputError(f"{options[0]} with --conll2018; expected one of them")
+            raise InputError(f"{file}: {difference}; expected the same words, as required by {options[0]}")
+    raise InputError(f"{options[0]} and --conll2018 are both given; expected one of them")
 
 
 def _check_options(
@@ -217,7 +217,7 @@ def _read_alike(files: list[str]) -> tuple[str, list[list[Any]]]:
             formats.append(form)
             if form.kind != formats[0].kind:
                 found = f"{file} looks like {TITLES[form.kind]}, {files[0]} like {TITLES[formats[0].kind]}"
-                raise InputError(f"{found}; expected one format")
+                raise InputError(f"{found}; expected the same format")
             trees.append(list(form.read(stream)))
     return formats[0].kind, trees
 
@@ -258,7 +258,10 @@ def draw_scores(console: Console, scores: Scores, *, relations: bool = False) ->
         _draw_roles(console, columns)
     elif isinstance(scores.predicted, Conll2018Scores):
         if scores.difference:
-            found = f"The words differ ({scores.difference}). Aligned by characters, scored as in CoNLL 2018."
+            found = (
+                f"The words differ ({scores.difference}); they are aligned by characters and scored as in "
+                "CoNLL 2018."
+            )
             console.print(found, soft_wrap=True, highlight=False, markup=False)
         console.print(_aligned_table(scores.predicted))
     else:

@@ -22,7 +22,7 @@ Values = dict[str, Any]
 """Values that JSON can represent."""
 
 INTERRUPTED, OUT_OF_MEMORY = 130, 137
-"""Exit codes; the second is also that of a process killed by the system in a container."""
+"""Exit codes; the second is also the exit code of a process that the system kills in a container."""
 
 
 class LostProcessError(TreewrightError):
@@ -35,9 +35,9 @@ def run_alone(function: str, argument: Values) -> Values:
     Parameters
     ----------
     function : str
-        The function, as ``module:name``. It is called with the argument; its progress is reported here.
+        The function, as ``module:name``. The current process reports its progress.
     argument : dict
-        A value that JSON can represent; so must be the result.
+        Argument of the function. Like the result, it must be serializable as JSON.
     """
     command = [sys.executable, "-m", __name__, function]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
@@ -121,7 +121,7 @@ class _ReportHandler(logging.Handler):
 
 @contextmanager
 def _notices_reported() -> Iterator[None]:
-    """Send log records and warnings to the parent, which knows the output format."""
+    """Send log records and warnings to the parent process, which formats them."""
     logger, handler = logging.getLogger("treewright"), _ReportHandler()
     logger.addHandler(handler)
     try:

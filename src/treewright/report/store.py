@@ -1,7 +1,7 @@
 """Storage of finished steps of experiments, so that they are reused and interrupted runs are resumed.
 
-Each step is in a folder of its kind, under a fingerprint of the data and all settings that affect it. Files
-are written completely or not at all.
+The results of a step are stored in a folder for their kind, under a fingerprint of the data and all settings
+that affect them. Files are written completely or not at all.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ class ResultStore:
         return folder / name
 
     def get(self, name: str) -> Values | None:
-        """Return the stored values of a name; None if there are none."""
+        """Return the values stored under a name; None if there are none."""
         path = self.path("outcomes", f"{name}.json")
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
@@ -75,7 +75,7 @@ class ResultStore:
         return values
 
     def find(self, name: str, make: Callable[[], Values]) -> Values:
-        """Return the stored values of a name; compute them if there are none."""
+        """Return the values stored under a name; compute and store them if there are none."""
         kept = self.get(name)
         return self.put(name, make()) if kept is None else kept
 

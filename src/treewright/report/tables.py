@@ -60,13 +60,13 @@ class Findings:
     tables : sequence of Table
         Tables; the first is the main result, which is also written as CSV.
     draw : callable or str
-        Draws the plot to an empty Matplotlib figure; or drawings as SVG.
+        Function that draws the plot into an empty Matplotlib figure; or SVG drawings.
     drawing : str
         Caption of the plot.
     facts : mapping
-        What affects the result, by name.
+        Settings and data that affect the result, by name.
     headline : str
-        The result in one line (by default, the row of the first table with the highest score).
+        The result in one line (by default, the row with the highest score in the first table).
     """
 
     title: str

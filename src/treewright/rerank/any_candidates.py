@@ -29,7 +29,7 @@ from treewright.rerank.views import (
 )
 
 OBJECTIVES = {"softmax": LIKELIHOOD, "expected-loss": EXPECTED_LOSS}
-"""The learners that are a softmax over each list, with what they minimise."""
+"""The learners with a softmax over each list, and their objectives."""
 LEARNERS = ("perceptron", "svm", *OBJECTIVES)
 FACTORS = (1.0, *(2.0**power for size in range(1, 8) for power in (size, -size)), 0.0)
 """Factors of the base-score weight that are tried on the dev set; ties go to the one nearest to 1."""
@@ -95,8 +95,8 @@ class CandidateReranker(Model):
     max_iter : int
         Maximum number of SVM passes over the lists, or of L-BFGS iterations.
     base_weights : sequence of float
-        Factors on the base scores during training. With several, one model is trained for each, and the dev
-        lists choose among them.
+        Factors on the base scores during training. With several factors, one model is trained for each, and
+        the one with the lowest dev loss is used.
     cache_memory : int
         Cache size in bytes for the features of derived kernels. Features that do not fit are computed
         again at each visit of their list.
@@ -227,7 +227,7 @@ class CandidateReranker(Model):
         self.view_.attach(self._copy_kernel(), self.cache_memory)
 
     def decision_function(self, lists: Sequence[Any], scores: Numbers | None = None) -> list[FloatArray]:
-        """Return the final scores of the candidates of each list; with `voting`, shares of the votes."""
+        """Return the final scores of the candidates of each list; with `voting`, fractions of the votes."""
         self.check_is_fitted()
         if not len(lists):
             return []
@@ -267,11 +267,11 @@ class CandidateReranker(Model):
         for place, weight in enumerate(weights):
             check_number(f"base_weights[{place}]", weight, low=0, high=MOST)
         if len(weights) > 1 and not has_dev:
-            raise InputError(f"base_weights has {len(weights)} values; expected one value, or dev to choose")
+            raise InputError(f"base_weights has {len(weights)} values; expected one, or dev to choose one")
         is_compared = self.kernel is not None and not isinstance(self.kernel, DerivedKernel)
         if self.learner != "perceptron" and is_compared:
-            found = f"learner is {self.learner!r} and kernel {type(self.kernel).__name__}"
-            raise InputError(f"{found}; expected learner 'perceptron', or a derived kernel or no kernel")
+            found = f"learner is {self.learner!r} and kernel is {type(self.kernel).__name__}"
+            raise InputError(f"{found}; expected learner 'perceptron', a derived kernel, or no kernel")
 
     def _make_ranker(self) -> Any:  # noqa: ANN401
         if self.learner == "svm":

@@ -27,7 +27,7 @@ class TrainingLists(NamedTuple):
 class CandidateLists:
     """k-best trees of many sentences, as flat arrays.
 
-    Trees have no relations, and their crossing arcs are lifted, as the parser produces them.
+    As in the output of the parser, trees have no relations, and their crossing arcs are lifted.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class CandidateLists:
     Attributes
     ----------
     indptr : ndarray of int64, (n_lists + 1,)
-        List i has the candidates from `indptr[i]` to `indptr[i + 1]`.
+        List i has the candidates from `indptr[i]` to `indptr[i + 1] - 1`.
     scores, probabilities : ndarray of float, (n_candidates,)
         Parser scores and probabilities of all candidates.
 

@@ -64,12 +64,13 @@ SST_DECAY = 0.4
 NO_KERNEL = "none"
 KernelName: TypeAlias = Literal["fisher", "top", "top-rerank", "efficient-top", "sst", "none"]
 LEARNING = (*KERNELS, SST)
-"""Kernels with a trained reranker."""
+"""Kernels for which a reranker is trained."""
 PENALISED = ("svm", "softmax", "expected-loss")
 """Learners with an L2 penalty, which need features."""
 DERIVED_WEIGHT = 10.0
-"""With 1, a single mistake outweighs the parser's score, because the squared norms of the features are in the
-hundreds; with 100 and more, thousands of lists are not enough to learn from."""
+"""Default factor on the parser's score with derived kernels. With 1, a single mistake outweighs the parser's
+score, because the squared norms of the features are in the hundreds; with 100 or more, thousands of lists are
+not enough to learn from."""
 BATCH_SIZE = 200
 """Number of sentences per batch and checkpoint."""
 
@@ -96,14 +97,14 @@ class ConstituentReranker(ConstituentAnnotator):
         Trained parser to rerank, instead of training one. In Python, it may also be an untrained parser,
         which `fit` trains; the default is a `LeftCornerParser`.
     others : tuple of LeftCornerParser, ConstituentParser or SpanParser
-        Trained constituency parsers whose candidates and scores are added. The reranker is only trained on
-        the lists of the first parser. All parsers must accept given tags.
+        Other trained constituency parsers, whose candidates and scores are added. The reranker is only
+        trained on the lists of the first parser. All parsers must accept given tags.
     kernel : {"fisher", "top", "top-rerank", "efficient-top", "sst", "none"} or Kernel
         Kernel for reranking candidates. The first four are derived from the network of a `LeftCornerParser`;
         ``"sst"`` is the subset tree kernel (Collins & Duffy 2002); ``"none"`` only combines the scores of
         several parsers.
     weights : {"output", "all"}
-        Network weights of derived kernels; "all" needs PyTorch and much time.
+        Network weights used by derived kernels; "all" needs PyTorch and is slow.
     learner : {"perceptron", "svm", "softmax", "expected-loss"}
         Perceptron, structured SVM, or softmax over each list. See `CandidateReranker`; with "expected-loss",
         the softmax minimises the expected loss in F1.
@@ -111,9 +112,9 @@ class ConstituentReranker(ConstituentAnnotator):
         Perceptron training epochs.
     voting : bool
         Let every weight vector of the perceptron vote, as in the paper. Otherwise the averaged weights are
-        used, which takes less time and memory. The shares of the votes replace the learnt score.
+        used, which takes less time and memory. The fractions of the votes replace the learnt score.
     shuffle : bool
-        Visit the lists in random order. The order in the paper is that of the corpus.
+        Visit the lists in random order. The paper uses the order of the corpus.
     penalty : float
         Strength of the L2 penalty of the SVM or softmax.
     score_weight : float, optional
@@ -121,7 +122,8 @@ class ConstituentReranker(ConstituentAnnotator):
         makes the reranker deviate from the parser more slowly.
     kernel_weight : float, optional
         Weight of the reranker's score in the final score (default: tuned on the dev set). With 1, the final
-        score is the one in training, as in the paper; with `voting`, a large weight lets the votes decide.
+        score is the same as in training, as in the paper; with `voting`, a large weight lets the votes
+        decide.
     k : int
         Number of candidate trees per sentence and parser.
     folds : int, optional
@@ -266,7 +268,9 @@ class ConstituentReranker(ConstituentAnnotator):
         if isinstance(kernel, DerivedKernel):
             if self.parser is not None and not isinstance(self.parser, LeftCornerParser):
                 expected = "a LeftCornerParser, whose network defines the kernel"
-                raise InputError(f"{found} with a {type(self.parser).__name__}; expected {expected}")
+                raise InputError(
+                    f"{found} does not work with a {type(self.parser).__name__}; expected {expected}"
+                )
             if self.weights == "all" and isinstance(kernel, TopKernel | EfficientTopRerankingKernel):
                 found = f"{found} and {setting('weights', self.weights)}"
                 raise InputError(f"{found}; expected {setting('weights', 'output')}, or another kernel")
@@ -400,7 +404,7 @@ class ConstituentReranker(ConstituentAnnotator):
         return np.concatenate(logs)
 
     def _kernel_scores(self, lists: Sequence[ParseList], base_scores: FloatArray) -> FloatArray:
-        """Return the reranker's scores of all candidates; with voting, the shares of the votes."""
+        """Return the reranker's scores of all candidates; with voting, the fractions of the votes."""
         if self.reranker_ is None:
             return np.zeros(sum(len(each.trees) for each in lists))
         if self.voting:
@@ -526,7 +530,7 @@ class ConstituentReranker(ConstituentAnnotator):
         expect(len(self.tuning_.others) == len(self.others), "a weight for each of the other parsers")
 
     def take_fitted(self, other: Self) -> Self:
-        """Copy the fitted attributes of another reranker; the parameter `parser` stays."""
+        """Copy the fitted attributes of another reranker; the parameter `parser` is not changed."""
         self.parser_, self.reranker_, self.tuning_ = other.parser_, other.reranker_, other.tuning_
         return self
 

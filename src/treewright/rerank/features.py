@@ -81,7 +81,7 @@ class SubtreeFeatures(Model):
     miner : GradientMiner, optional
         The feature selection algorithm.
     copies : int, optional
-        Maximum number of equivalent features per mining round (those that distinguish the same trees).
+        Maximum number of equivalent features per mining round (features that distinguish the same trees).
     filter_memory : int, optional
         Memory of the Bloom filter in bytes during mining.
     memory_limit : int, optional
@@ -205,7 +205,7 @@ class SubtreeFeatures(Model):
 
     @property
     def n_templates(self) -> int:
-        """Number of distinct templates: shapes with the template of each arc."""
+        """Number of distinct templates; a template is a tree shape with the template of each arc."""
         kinds = 0
         for each in self.features:
             numbers, depths = np.divmod(each, N_DEPTHS)
@@ -244,7 +244,7 @@ class ConjunctionFeatures(Model):
     Attributes
     ----------
     coverage : str
-        Share of each order that was counted, if the budget did not allow all.
+        Fraction of each order that was counted, if the budget did not allow all of it.
     """
 
     fields = saved(encoder=ENCODER, keys=KEYS, features=ListOf(Array("i", 2, low=0)), coverage=Value(str))
@@ -315,7 +315,7 @@ class ConjunctionFeatures(Model):
         ]
 
     def places(self, tree: DepTree) -> dict[int, list[int]]:
-        """Return the conjunctions of a tree, each with the words whose arcs have a part of it."""
+        """Return the conjunctions of a tree, each with the words whose arcs have one of its parts."""
         arcs = ArcFeatures(tree, self.encoder, self.keys)
         return {
             column: sorted({word for item in items for word in arcs.having(item)})
@@ -395,7 +395,7 @@ def basic_rows(
 ) -> tuple[Keys, csr_matrix]:
     """Return the arc features of each candidate: a row per candidate, a column per key.
 
-    The keys are the given ones, or all that occur.
+    By default, there is a key for each arc feature that occurs.
     """
     sizes = [each.size for each in lists.heads]
     numbers = np.repeat(np.arange(len(lists)), sizes)
@@ -469,7 +469,7 @@ def _only_used(keys: Keys, features: Sequence[IntArray]) -> tuple[Keys, list[Int
 
 
 def _describe_coverage(mined: Mined) -> str:
-    """Describe which share of each order was counted, if not all."""
+    """Describe which fraction of each order was counted, if not all of it."""
     shares: dict[int, float] = {}
     for report in mined.orders:
         shares[report.order] = min(shares.get(report.order, 1.0), report.share)

@@ -1,4 +1,4 @@
-"""Candidate lists of training sentences by cross-validation: no parser was trained on what it parses."""
+"""Candidate lists of training sentences by cross-validation: no parser has seen the sentences it parses."""
 
 import os
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from treewright.rerank.candidates import CandidateLists
 from treewright.scale import Client, map_jobs
 
 FOLD_EPOCHS, FOLD_RUNS = 3, 2
-"""Maximum number of epochs and averaged runs of the linear models of folds, by default."""
+"""Default maximum numbers of epochs and of averaged runs for the linear models of folds."""
 SHARED = "folds share pruning models"
 """Part of the fingerprint of lists, which would differ if each fold had its own pruning models."""
 
@@ -42,8 +42,8 @@ def jackknife_lists(
     """Parse training sentences by cross-validation and return their k-best lists.
 
     The parameter `fold_by` of the parser defines the folds. Each fold is parsed by a parser trained on the
-    others; with predicted tags, it is also tagged by a tagger trained on the other folds. Taggers and pruning
-    models are shared between folds, one per fold (see `SharedFolds`).
+    others; with predicted tags, it is also tagged by a tagger trained on the other folds. There is one tagger
+    and one pruning model per fold, trained on the other folds and shared by all parsers (see `SharedFolds`).
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def jackknife_lists(
         Number of jackknife folds.
     epochs : int, optional
         Training epochs of each fold. The default is that of the parser; for a linear model, at most 3,
-        because more change the lists little (see `benchmarks/folds.py`).
+        because more epochs hardly change the lists (see `benchmarks/folds.py`).
     runs : int, optional
         Training runs to average in each fold. The default is that of the parser; for a linear model, at most
         2.
@@ -134,7 +134,7 @@ def jackknife_lists(
 
 @dataclass(frozen=True)
 class _FoldWork:
-    """Parses a fold; holds what all folds share."""
+    """Parses a fold; holds the data that all folds share."""
 
     parser: DependencyParser
     shared: SharedFolds

@@ -88,7 +88,7 @@ class KernelScorer(Model):
         return len(self.support_)
 
     def fit(self, lists: CandidateLists, right: Integers, *, client: Client | None = None) -> Self:
-        """Train on lists with known target candidates; with a client, on its cluster."""
+        """Train on lists with known target candidates; with a client, training runs on its cluster."""
         order = np.random.default_rng(self.random_state).permutation(len(lists))
         parts = np.array_split(order, min(self.chunks, len(lists)))
 

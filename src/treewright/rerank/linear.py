@@ -28,12 +28,12 @@ from treewright.scale import Client
 MIN_PURITY = 0.3
 """Minimum purity of a feature."""
 PURITY_POWER = 4
-"""Exponent of the purity in the trust in a feature: most impure features are there by chance."""
+"""The trust in a feature is its purity to this power, because most impure features occur by chance."""
 PENALTIES = (100.0, 30.0, 10.0, 3.0)
 """L2 penalties of the log-linear model to choose from."""
 LIGHT_SHARE = 0.02
-"""Share of the total weight that is dropped, lightest features first. These are a third of all features and
-nearly half of those found in trees, but hardly affect decisions."""
+"""Fraction of the total weight that is dropped, lightest features first. These are a third of all features
+and nearly half of those found in trees, but hardly affect decisions."""
 LISTS_AT_ONCE = 100
 """Number of lists whose features are copied at a time, to save memory."""
 
@@ -53,9 +53,9 @@ class LinearScorer(Model):
     mine_with_base : bool
         Add the parser's scores during mining, so that features correct the parser's errors.
     purity : bool
-        Drop features of low purity and trust the others by their purity.
+        Drop features of low purity, and trust the others in proportion to a power of their purity.
     light_share : float
-        Share of the total absolute weight to drop, lightest features first.
+        Fraction of the total absolute weight to drop, lightest features first.
     random_state : int
         Seed of the random number generator.
     """
@@ -186,7 +186,7 @@ class LinearScorer(Model):
 
 
 def drop_lightest(coef: FloatArray, share: float = LIGHT_SHARE) -> FloatArray:
-    """Set the smallest weights to zero, up to this share of the total absolute weight."""
+    """Set the smallest weights to zero, up to this fraction of the total absolute weight."""
     order = np.argsort(np.abs(coef), kind="stable")
     mass = np.cumsum(np.abs(coef[order]))
     # Without features, the cumulative sum is empty.
@@ -197,9 +197,9 @@ def drop_lightest(coef: FloatArray, share: float = LIGHT_SHARE) -> FloatArray:
 
 
 def measure_purity(rows: csr_matrix, problem: Problem) -> FloatArray:
-    """Return the purity of each feature, from 0 to 1: how consistently it favours right or wrong trees.
+    """Return the purity of each feature, from 0 to 1: how consistently it favours correct or wrong trees.
 
-    It compares the right row of each list with the best other row by base score.
+    For each list, the correct row is compared with the wrong row that has the highest base score.
     """
     alternatives = problem.alternatives
     _, worst = problem.assess(np.zeros((problem.n_rows, 1)))
@@ -218,7 +218,7 @@ def measure_purity(rows: csr_matrix, problem: Problem) -> FloatArray:
 def take_columns(
     rows: csr_matrix, columns: Integers, alternatives: Alternatives
 ) -> tuple[csr_matrix, Alternatives]:
-    """Return selected columns of binary rows, ordered as the alternatives of lists.
+    """Return selected columns of binary rows, in the order of the alternatives of lists.
 
     The result overwrites `rows`, because memory may not suffice for a copy.
     """

@@ -31,12 +31,12 @@ from treewright.scale import one_blas_thread
 READ_AT_A_TIME = 256
 """Number of lists per batch."""
 BASE_WEIGHT = 3.0
-"""Factor on the parser's log odds in training, for features with an average norm of 1. With less, a single
-mistake outweighs the parser."""
+"""Factor on the parser's log odds in training, for features with an average norm of 1. With a smaller factor,
+a single mistake outweighs the parser's score."""
 
 
 def find_network(parser: DependencyParser) -> NeuralScorer:
-    """Return the network of a parser, which may be combined with a linear model."""
+    """Return the network of a parser; it may be combined with a linear model."""
     scorer: PartScorer | None = vars(parser).get("scorer_", parser.scorer)
     if isinstance(scorer, CombinedScorer):
         scorer = scorer.other
@@ -127,7 +127,7 @@ class NetworkKernelScorer(Model):
         """Train on lists with known target candidates; the network must be attached.
 
         Each tree is compared with the target of its list. If it scores at least as high, the weights move
-        towards the target, by the share of words whose heads differ.
+        towards the target, in proportion to the fraction of words whose heads differ.
         """
         rng = np.random.default_rng(self.random_state)
         weights = np.zeros(self._shape)

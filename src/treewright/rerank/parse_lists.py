@@ -19,7 +19,7 @@ from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.span.parser import SpanParser
 
 UNREACHABLE = 5.0
-"""Penalty below the lowest score for a tree that a parser cannot derive."""
+"""A tree that a parser cannot derive gets the lowest score of its list minus this penalty."""
 USED = [COUNTS.index(name) for name in ("matched", "gold", "predicted")]
 
 AnyParser = LeftCornerParser | ConstituentParser | SpanParser
@@ -83,7 +83,7 @@ def _score(parser: AnyParser, trees: Sequence[ConstTree], n_jobs: int | None) ->
 
 
 def _join(lists: Sequence[Sequence[Parse]]) -> dict[ConstTree, float]:
-    """Merge the trees of all parsers, each with the score of the first parser that has it.
+    """Merge the trees of all parsers, each with the score of the first parser that found it.
 
     The trees must have the same tags: without given tags, parsers may tag differently.
     """
@@ -113,8 +113,8 @@ def keep_derivable(
 ) -> list[ParseList]:
     """Return lists without the trees that a parser trained on `gold` cannot derive.
 
-    A label may be unknown to the parser if it only occurred in unary chains, which are labels of their own.
-    If nothing is left, the list only has the gold tree and teaches nothing.
+    A label may be unknown to the parser if it only occurred in unary chains, which are separate labels. If no
+    tree is left, the list contains only the gold tree and has no effect on training.
     """
     kept = []
     for each, rescored, tree in zip(lists, rescore(parser, lists), gold, strict=True):
@@ -183,7 +183,7 @@ def corpus_f1(counts: FloatArray) -> float:
 
 
 def best_f1(counts: Sequence[FloatArray]) -> float:
-    """Return the oracle F1: that of the best candidate of each sentence."""
+    """Return the oracle F1, with the best candidate of each sentence."""
     return corpus_f1(np.stack([each[f1_losses(each).argmin()] for each in counts]))
 
 

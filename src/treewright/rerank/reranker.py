@@ -1,4 +1,4 @@
-"""DependencyReranker: reranks the k-best trees of a parser by features it lacks (Qian & Liu 2015)."""
+"""DependencyReranker: reranks the k-best trees of a parser with additional features (Qian & Liu 2015)."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -66,9 +66,9 @@ PAPER_SETTINGS: dict[str, Any] = {
     "filter_memory": 1 << 30,
     "memory_limit": 32 << 30,
 }
-"""The settings of Qian & Liu (2015), as far as the paper states them; their machine had 32 GiB. Their
-threshold, list length and number of folds are the defaults. The paper does not state the highest order of
-features, the perceptron epochs and the candidate values of beta; the best beta was 5."""
+"""The settings of Qian & Liu (2015), as far as the paper states them; their computer had 32 GiB of memory.
+Their threshold, list length and number of folds are the defaults. The paper does not state the maximum order
+of features, the perceptron epochs or the candidate values of beta; the best beta was 5."""
 
 
 class DependencyReranker(ParserWrapper):
@@ -86,10 +86,11 @@ class DependencyReranker(ParserWrapper):
     space : {"subtree", "polynomial", "template"}
         Feature space: subtrees, conjunctions of arc features, or hand-written templates.
     learner : {"mined", "kernel", "network"}
-        Mined features, kernel perceptrons, or a kernel of the parser's network. The last is a
-        perceptron over the efficient TOP-reranking kernel of the output layer of the parser's `NeuralScorer`.
+        Mined features, kernel perceptrons, or a kernel of the parser's network. "network" is a perceptron
+        over the efficient TOP-reranking kernel of the output layer of the parser's `NeuralScorer`.
     degree : int, optional
-        Maximum order of features (3 for subtrees, 2 for conjunctions). The kernel of subtrees has no limit.
+        Maximum order of features (default: 3 for subtrees, 2 for conjunctions). The subtree kernel has no
+        limit.
     threshold : float
         Gradient-mining threshold; a higher one selects fewer features.
     k : int
@@ -97,7 +98,7 @@ class DependencyReranker(ParserWrapper):
     folds : int
         Number of jackknife folds for the candidate lists.
     fold_epochs : int, optional
-        Training epochs of the parsers of the folds (default: the parser's, at most 3).
+        Training epochs of the fold parsers (default: those of the parser, at most 3).
     target : {"gold", "best"}
         Train to choose the gold tree, or the best tree of the list. With "gold", missing gold trees are
         added.
@@ -105,51 +106,52 @@ class DependencyReranker(ParserWrapper):
         Maximum number of equivalent subtree features per mining round (none: all). Equivalent features
         distinguish the same trees.
     max_iter : int
-        Maximum number of mining rounds. With a `pretrain_order`, the limit applies to both stages.
+        Maximum number of mining rounds. With a `pretrain_order`, the limit applies to each of the two stages.
     step : float or {"auto", "decreasing"}
-        Step size of a mining round: a constant, 1/sqrt(round), or automatic.
+        Step size of a mining round: a constant, "decreasing" (1/sqrt(round)) or "auto".
     refine : int or "auto"
-        Passes over the lists between two mining rounds. "auto" is 10 if `max_iter` is above 1.
+        Number of passes over the lists between two mining rounds. "auto" is 10 if `max_iter` is above 1, else
+        0.
     tol : float
-        Stop mining when two rounds lower the objective by less than this share.
+        Stop mining when two rounds in a row lower the objective by less than this fraction.
     path : bool or "auto"
         Decrease the threshold step by step to its final value. "auto" does so if `max_iter` is above 1.
     pretrain_order : int
         Mine features up to this order in a first stage.
     mine_with_base : bool
         Add the parser's scores during mining. Features then correct the parser's errors; otherwise they
-        model the difference between all trees.
+        separate correct from wrong trees regardless of the parser's scores.
     purity : bool
-        Filter and weight features by their purity. Purity measures how consistently a feature favours
-        right or wrong trees.
+        Filter and weight features by their purity. Purity measures how consistently a feature favours correct
+        or wrong trees.
     light_share : float
-        Share of the total absolute weight to drop, lightest features first.
+        Fraction of the total absolute weight to drop, lightest features first.
     ranker : {"loglinear", "perceptron"}
         Model of the feature weights. The log-linear model learns a correction to the parser's scores; the
-        perceptron is that of the paper.
+        perceptron is the model in the paper.
     epochs : int
         Perceptron training epochs.
     chunks : int
-        Number of kernel perceptrons that share the lists and vote.
+        Number of kernel perceptrons that vote, each trained on a part of the lists.
     kernel_epochs : int
         Training epochs of kernel perceptrons.
     decay : float
-        Decay factor of the dependency tree kernel. With a large one, each tree is only similar to itself if
-        the kernel is normalised.
+        Decay factor of the dependency tree kernel. With a large factor, each tree is similar only to itself
+        if the kernel is normalised.
     normalize : bool
-        Normalize the dependency tree kernel. Without it, and with a decay of 1, the kernel counts common
-        subtrees, as in the paper.
+        Normalise the dependency tree kernel. Without normalisation, and with a decay of 1, the kernel counts
+        common subtrees, as in the paper.
     betas : tuple of float
-        Candidate weights of the parser's score (default: by the spread of the scores).
+        Candidate weights of the parser's score (default: by the spread of scores).
     significance_level : float, optional
         Use the reranker only if its gain on DEV is significant at this level (none: always). If it is not
-        used, the parser's ranking stays. 1 is the same as None.
+        used, the parser's ranking is kept. 1 is the same as None.
     filter_memory : int, optional
-        Memory of a Bloom filter that candidate features pass before counting. Each thread has its own
+        Memory of a Bloom filter that removes rare candidate features before counting. Each thread has its own
         spectral Bloom filter, no larger than necessary. It does not change the result.
     memory_limit : int, optional
-        Memory limit of mining, in addition to the trees; selected features go to disk. It does not change
-        the result. A limit that is too small is an error that states the minimum.
+        Memory limit of mining, not counting the trees; selected features go to disk. It does not
+        change the result. If the limit is too small, the error gives the minimum.
     random_state : int
         Seed of the random number generator.
     n_jobs : int
@@ -178,12 +180,12 @@ class DependencyReranker(ParserWrapper):
     n_templates_ : int
         Number of distinct templates of subtree features.
     coverage_ : str
-        Share of each order of conjunctions that was counted, if not all.
+        Fraction of each order of conjunctions that was counted, if not all of it.
 
     See Also
     --------
-    DependencyParser : The parser that makes the candidates.
-    jackknife_lists : Makes the candidate lists of the training sentences.
+    DependencyParser : The parser that produces the candidates.
+    jackknife_lists : Produces the candidate lists of the training sentences.
     CandidateReranker : Reranks candidates of any kind.
 
     Examples
@@ -360,7 +362,7 @@ class DependencyReranker(ParserWrapper):
             find_network(self.parser or DependencyParser())
 
     def restore(self) -> None:
-        """Use the fitted parser as the parameter `parser`, so that a clone trains a similar one."""
+        """Use the fitted parser as the parameter `parser`, so that a clone trains a similar parser."""
         self.parser = self.parser_
         self.betas = tuple(self.betas)
         if self.learner == "network":
@@ -591,5 +593,5 @@ class DependencyReranker(ParserWrapper):
 
     @property
     def coverage_(self) -> str:
-        """Share of each order of conjunctions that was counted, if not all."""
+        """Fraction of each order of conjunctions that was counted, if not all of it."""
         return str(getattr(getattr(self.scorer_, "features", None), "coverage", ""))

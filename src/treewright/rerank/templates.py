@@ -1,14 +1,14 @@
 """Hand-written features of whole trees: modifier sequences, and parts of up to five words.
 
-They are those of the template reranker that Qian & Liu (2015), section 6.1.1, compare with.
+These are the features of the template reranker in the comparison of Qian & Liu (2015, section 6.1.1).
 
 Each line of `TEMPLATES`, in the language of `treewright.data.templates`, describes the surroundings of a word
 of a tree. The word itself is m and its head h; g, gg and ggg are the next heads above. Siblings are on the
-same side of h: s is the next sibling of m towards h, t the next after s, u the next after t. The outermost
-child of m away from h is c, the one towards h is d. The attributes of a word are its ``tag`` and ``word``,
-the tags of all its modifiers to the ``left`` and to the ``right``, their numbers (``n_left``, ``n_right``),
-and the binned ``length`` of the arc from its head. The directions of all arcs between the words of a line are
-always part of the feature.
+same side of h: s is the next sibling of m towards h, t is the next after s, and u is the next after t. The
+outermost children of m are c, on the side away from h, and d, on the side towards h. The attributes of a word
+are its ``tag`` and ``word``, the tags of all its modifiers to the ``left`` and to the ``right``, their
+numbers (``n_left``, ``n_right``), and the binned ``length`` of the arc from its head. The directions of all
+arcs between the words of a line are always part of the feature.
 
 A feature fires where all words of its line exist, except the innermost sibling: its absence is part of the
 feature.
@@ -250,8 +250,8 @@ class _Telling(NamedTuple):
 class _Rows:
     """The words of all candidates of some lists as rows, each candidate preceded by a root row.
 
-    Row 0 stands for missing words. Rows of the same word with equal attributes in all templates are merged: a
-    place is the number of such a group.
+    Row 0 stands for missing words. Rows of the same word with equal attributes in all templates are merged
+    into groups; a place is the index of a group.
     """
 
     def __init__(self, trees: Sequence[DepTree], heads: Sequence[IntArray], column: str) -> None:
@@ -292,7 +292,7 @@ class _Rows:
         return keys, places
 
     def find_telling(self) -> _Telling:
-        """Return the features that not all candidates of a list have, once per list."""
+        """Return the features that distinguish the candidates of a list, once per list."""
         made = [self.make_keys(template) for template in PARSED]
         keys, places = (np.concatenate(parts) for parts in zip(*made, strict=True))
         lists = self._list_of[self._candidate[self._row_of[places]]]
@@ -405,7 +405,7 @@ class _Rows:
         return candidate, token, found
 
     def _order_siblings(self) -> tuple[Integers, dict[str, Integers], Integers]:
-        """Return the next sibling inwards of each row, the outermost modifiers, and ranks from inside."""
+        """Return each row's next sibling towards the head, the outermost modifiers, and ranks by distance."""
         words = np.flatnonzero(self._heads)
         arms = 2 * self._heads[words] + (words > self._heads[words])
         order = np.argsort(arms * len(self._heads) + np.abs(words - self._heads[words]))
@@ -460,7 +460,7 @@ class _Rows:
         return np.array(keys, dtype=np.uint64)[self._token]
 
     def _hash_sequences(self, tag: Keys) -> Keys:
-        """Return a hash of the tags of each row and its siblings inwards."""
+        """Return a hash of the tags of each row and of its siblings towards the head."""
         keys = np.full(len(tag), NO_WORD_KEY, dtype=np.uint64)
         order = np.argsort(self._ranks, kind="stable")
         bounds = np.cumsum(np.bincount(self._ranks))

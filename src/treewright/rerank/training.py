@@ -35,14 +35,14 @@ TUNED = ("significance_level", "betas", "parser")
 DEGREES = {"subtree": 3, "polynomial": 2, "template": 1}
 """Default maximum order of features in each space."""
 HELD_OUT_SHARE = 0.1
-"""Share of the lists that is held out for tuning if there is no dev set."""
+"""Fraction of the lists that is held out for tuning if there is no dev set."""
 LARGE_BUDGET, BUDGET = 3_000_000_000, 300_000_000
-"""Maximum number of counted conjunctions: of two features, of more."""
+"""Maximum number of conjunctions counted per order: with a degree of at most 2, and with a higher degree."""
 REFINING = 10
-"""Passes over the lists between two mining rounds, if there are several rounds."""
+"""Number of passes over the lists between two mining rounds, if there are several rounds."""
 KERNEL_EPOCHS = 5
 KERNEL_DECAY = 0.001
-"""Defaults of kernel perceptrons; a larger decay makes each tree similar only to itself."""
+"""Defaults of kernel perceptrons; with a larger decay factor, each tree is similar only to itself."""
 
 
 class LearntReranker(NamedTuple):
@@ -105,7 +105,7 @@ class RerankerTrainer:
             dev_uas = tuning.uas(tuning_gold)[0]
             report(
                 f"candidate lists of the dev set: UAS {dev_uas:.2f} of the first trees; "
-                f"difference of the training lists {uas - dev_uas:+.2f}"
+                f"the UAS of the training lists differs by {uas - dev_uas:+.2f}"
             )
         chosen = {name: value for name, value in options.result_params().items() if name not in TUNED}
         identity = fingerprint(list(chosen.items()), trees, dev or [])

@@ -26,7 +26,7 @@ class Tuning(NamedTuple):
     beta : float
         Weight of the parser's score.
     parser_uas, uas : float
-        UAS of the parser and of the best setting. The latter is optimistic, as the best of many.
+        UAS of the parser and of the best setting. The latter is optimistic, because it is the best of many.
     gain, p_value : float
         Gain in UAS over the parser if each half of the sentences is reranked with the best setting of the
         other half, and its p-value by a randomisation test.
@@ -59,7 +59,7 @@ def tune(
     betas: Sequence[float] = (),
     random_state: int = 0,
 ) -> Tuning:
-    """Return the best of several scores, and the best weight of the parser's score to go with it.
+    """Return the best of several sets of scores, with its best weight of the parser's score.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def tune(
     gold : sequence of ndarray of int
         Gold heads of each sentence.
     trials : sequence of ndarray of float, (n_candidates, n_votes)
-        Scores to choose from.
+        Sets of scores to choose from.
     betas : sequence of float
         Weights to try; by default adapted to the spread of both scores.
     random_state : int
@@ -116,7 +116,7 @@ def _choose_across(n_right: Integers) -> Integers:
 
 
 def choose_scale(lists: CandidateLists, final: FloatArray, is_right: npt.NDArray[np.bool_]) -> float:
-    """Return the scale of the final scores that maximises the likelihood of the right trees."""
+    """Return the scale of the final scores that maximises the likelihood of the correct trees."""
     right = np.flatnonzero(is_right)
 
     def loss(scale: float) -> float:
@@ -147,7 +147,7 @@ def combine(lists: CandidateLists, votes: FloatArray, beta: float) -> FloatArray
 
 
 def divide_mass(lists: CandidateLists, final: FloatArray) -> FloatArray:
-    """Return candidate probabilities: the parser's total for the list, divided by the final scores."""
+    """Return candidate probabilities: a softmax of final scores, times the parser's total for the list."""
     mass = np.add.reduceat(lists.probabilities, lists.indptr[:-1])
     total = np.repeat(np.minimum(mass, 1.0), np.diff(lists.indptr))
     probabilities: FloatArray = np.exp(lists.log_softmax(final)) * total

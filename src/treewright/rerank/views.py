@@ -62,10 +62,10 @@ class View(Model, ABC):
 
     @abstractmethod
     def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
-        """Return the learner's scores of other lists."""
+        """Return the learner's scores of new lists."""
 
     def keep(self, ranker: Any) -> None:  # noqa: ANN401
-        """Drop what the trained learner does not need."""
+        """Drop data that the trained learner does not need."""
 
 
 class VectorView(View):
@@ -104,7 +104,7 @@ class VectorView(View):
             self._vectorizer.vocabulary_ = {name: place for place, name in enumerate(self.names_)}
 
     def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
-        """Return the learner's scores of other lists."""
+        """Return the learner's scores of new lists."""
         return np.asarray(ranker.kernel_scores(self._stack(lists)))
 
     def _stack(self, lists: Sequence[Any]) -> Any:  # noqa: ANN401
@@ -145,7 +145,7 @@ class DerivedView(View):
         return _LazyRows(self._kernel, lists, indptr, self._cache_memory)
 
     def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
-        """Return the learner's scores of other lists."""
+        """Return the learner's scores of new lists."""
         seen = track(lists, "tracing candidates", total=len(lists), unit="lists")
         return np.concatenate([ranker.kernel_scores(self._kernel.features([each])) for each in seen])
 
@@ -186,7 +186,7 @@ class KernelView(View):
     Attributes
     ----------
     examples_ : list, array or csr_matrix
-        The candidates of the training lists; after training only the support.
+        The candidates of the training lists; after training, only the support candidates.
     """
 
     fields = saved(examples_=EXAMPLES)
@@ -198,7 +198,7 @@ class KernelView(View):
         return self._kernel.pack(self.examples_)
 
     def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
-        """Return the learner's scores of other lists."""
+        """Return the learner's scores of new lists."""
         examples = _join(lists)
         n_support = len(ranker.support_)
         if not n_support:
@@ -289,7 +289,7 @@ def _join(lists: Sequence[Any]) -> list[Any]:
 
 
 def _is_open(candidates: Any) -> bool:  # noqa: ANN401
-    """Return whether all candidates are sparse vectors without a number of columns."""
+    """Return whether all candidates are sparse vectors without a fixed number of columns."""
     return not issparse(candidates) and all(isinstance(each, SparseVector) for each in candidates)
 
 

@@ -1,1 +1,1 @@
-"""Semantic role labeling with linear models and tree kernels."""
+"""Semantic role labelling with linear models and tree kernels."""

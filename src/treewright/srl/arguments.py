@@ -1,9 +1,9 @@
 """Predicates and their arguments in constituency trees.
 
-A. Moschitti (2004), A study on convolution kernels for shallow semantic parsing, classifies the role of an
-argument by the smallest subtree that contains the predicate and the argument, pruned to the path between
-them. Candidate arguments are found by the algorithm of N. Xue and M. Palmer (2004), Calibrating features for
-semantic role labeling.
+The role of an argument is classified by the smallest subtree that contains the predicate and the argument,
+pruned to the path between them (Moschitti 2004, "A study on convolution kernels for shallow semantic
+parsing"). Candidate arguments are found by the algorithm of Xue and Palmer (2004, "Calibrating features for
+semantic role labeling").
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ ADJUNCT = "ARGM"
 VERB = "VB"
 CONJUNCTIONS = ("CC", "CONJP")
 MARK = "-ARG"
-"""Suffix that marks the label of the argument node."""
+"""Suffix of the label of the argument node."""
 HEAD_RULES = "collins"
 
 
@@ -64,14 +64,14 @@ class Argument(NamedTuple):
 
 
 class FoundArguments(NamedTuple):
-    """The arguments of a treebank that match constituents, and the number of those that do not.
+    """The arguments of a treebank that match constituents, and the number of other arguments.
 
     Attributes
     ----------
     arguments : list of Argument
         Arguments that are constituents.
     n_unmatched : int
-        Number of arguments whose words are not exactly one constituent; they are left out.
+        Number of arguments whose words are not exactly one constituent; they are not included.
 
     See Also
     --------
@@ -98,8 +98,8 @@ class FoundArguments(NamedTuple):
 class Shape(NamedTuple):
     """Precomputed structure of a tree, for its nodes in post-order.
 
-    `starts` and `ends` are word positions, `heads` is the head word of each node, `leaves` the leaf node of
-    each word.
+    `starts` and `ends` are word positions, `heads` has the head word of each node, and `leaves` has the leaf
+    node of each word.
     """
 
     labels: Sequence[str]
@@ -145,7 +145,7 @@ def shape_of(tree: ConstTree) -> Shape:
 
 
 def iter_shapes(arguments: Iterable[Argument]) -> Iterator[tuple[Argument, Shape]]:
-    """Yield arguments with the shapes of their trees; consecutive arguments of one tree share the shape."""
+    """Yield arguments with the shapes of their trees; consecutive arguments of one tree share its shape."""
     tree, shape = None, None
     for argument in arguments:
         if shape is None or argument.tree is not tree:
@@ -163,7 +163,8 @@ def find_arguments(
 ) -> FoundArguments:
     """Extract the arguments of all predicates, with their roles, from trees with PropBank annotation.
 
-    If several constituents have the same words, the highest one is taken. Predicates themselves are left out.
+    If several constituents have the same words, the highest one is taken. Predicates themselves are not
+    extracted.
 
     Parameters
     ----------
@@ -180,7 +181,7 @@ def find_arguments(
     Returns
     -------
     FoundArguments
-        The arguments, and the number of those without a constituent.
+        The arguments, and the number of arguments that match no constituent.
 
     See Also
     --------
@@ -238,12 +239,12 @@ def list_roles(proposition: Proposition, *, parts: bool = False) -> list[Span]:
 
 
 def is_argument(label: str) -> bool:
-    """Return whether a label is a role of its own: not the predicate, a continuation or a reference."""
+    """Return whether a label is a role, and not the predicate, a continuation or a reference."""
     return label != PREDICATE and not label.startswith((CONTINUED, REFERRING))
 
 
 def cut_discourse(label: str) -> str:
-    """Return a role without its suffix, except for adjuncts: ``ARG1-DSP`` becomes ``ARG1``."""
+    """Return a role without its suffix (``ARG1-DSP`` becomes ``ARG1``), except for adjuncts."""
     return label if label.startswith(ADJUNCT) else label.partition("-")[0]
 
 
@@ -276,14 +277,14 @@ def pair_sentences(
 
 
 def check_words(tree: ConstTree, sentence: PropSentence, name: str, other: str) -> None:
-    """Check that a tree and a sentence have the same words, in any notation of brackets."""
+    """Check that a tree and a sentence have the same words; brackets may be escaped or not."""
     words = tree.words()
     if len(words) != len(sentence.words):
-        found = f"{name} has {len(words)} words, {other} {len(sentence.words)}"
+        found = f"{name} has {len(words)} words, but {other} has {len(sentence.words)}"
         raise InputError(f"{found}; expected the same words")
     for place, (word, known) in enumerate(zip(words, sentence.words, strict=True), 1):
         if word != known and unescape_word(word) != unescape_word(known):
-            found = f"word {place} of {name} is {quote(word)}, of {other} {quote(known)}"
+            found = f"word {place} of {name} is {quote(word)}, but {quote(known)} in {other}"
             raise InputError(f"{found}; expected the same words")
 
 
@@ -301,8 +302,8 @@ def find_candidates(shape: Shape, predicate: int) -> list[int]:
     """Return the candidate arguments of a predicate, from left to right.
 
     These are the sisters of the predicate and of its ancestors, except conjuncts; the children of
-    prepositional phrases among these sisters; and the head nouns of the noun phrases after the predicate,
-    which may carry the meaning if the predicate is a light verb.
+    prepositional phrases among these sisters; and the head nouns of noun phrases after the predicate, which
+    may carry the meaning if the predicate is a light verb.
     """
     verb = shape.preterminal(predicate)
     found = [noun for sister in _sisters(shape, verb) for noun in _light_object(shape, sister, predicate)]
@@ -330,7 +331,7 @@ def _kind(label: str) -> str:
 
 
 def _light_object(shape: Shape, node: int, predicate: int) -> list[int]:
-    """Return the preterminal of the head noun if this is a complex noun phrase after the predicate."""
+    """Return the preterminal of the head noun if the node is a complex noun phrase after the predicate."""
     if shape.labels[node] != "NP" or len(shape.children[node]) == 1 or shape.starts[node] <= predicate:
         return []
     return [shape.preterminal(shape.heads[node])]
@@ -344,7 +345,7 @@ def argument_trees(arguments: Iterable[Argument]) -> list[ConstTree]:
 def argument_tree(argument: Argument) -> ConstTree:
     """Return the subtree that contains a predicate and its argument (the PAF of Moschitti 2004).
 
-    It contains the marked argument with everything below it, the tag and lemma of the predicate, and the path
+    It contains the marked argument with all its descendants, the tag and lemma of the predicate, and the path
     between the two.
 
     Parameters
@@ -389,7 +390,7 @@ def _enclose(argument: Argument, shape: Shape) -> ConstTree:
 
 
 def _cut(labels: list[str], sizes: npt.NDArray[np.int32], is_kept: npt.NDArray[np.bool_]) -> ConstTree:
-    """Return the tree of the kept nodes."""
+    """Return the tree that consists of the kept nodes."""
     before = np.concatenate([[0], np.cumsum(is_kept)])
     nodes = np.flatnonzero(is_kept)
     return ConstTree.from_arrays(
@@ -404,4 +405,5 @@ def _check(argument: Argument, shape: Shape) -> None:
         ("argument", argument.node, "node", len(shape.labels)),
     ):
         if not 0 <= value < n_all:
-            raise InputError(f"the {name} is {kind} {value} of a tree of {n_all}; expected 0 to {n_all - 1}")
+            found = f"the {name} is {kind} {value} of a tree with {n_all} {kind}s"
+            raise InputError(f"{found}; expected 0 to {n_all - 1}")

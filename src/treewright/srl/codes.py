@@ -1,6 +1,7 @@
-"""Hashed features, for decisions about many words or constituents.
+"""Hashed features for the classification of many words or constituents.
 
-Each feature name and value is hashed to 32 bits, so that no names are stored. Rare features are dropped.
+Each feature (a name with its values) is hashed to 32 bits, so that no names are stored. Rare features are
+dropped.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ Codes = npt.NDArray[np.uint32]
 HALF = np.uint64(32)
 NO, YES = "no", "yes"
 CERTAIN = 10.0
-"""Log odds of an answer that was the only one in training."""
+"""Log odds if all training examples have the same class."""
 
 
 def encode(rows: Iterable[Sequence[str]], n_columns: int) -> Codes:
@@ -35,14 +36,14 @@ def encode(rows: Iterable[Sequence[str]], n_columns: int) -> Codes:
 
 
 def join_codes(values: Codes, names: Sequence[str], templates: Sequence[Template]) -> Codes:
-    """Return one column per template, computed from the columns of `values` that it names.
+    """Return one column per template, computed from those columns of `values` that the template names.
 
     Parameters
     ----------
     values : ndarray of uint32, (n, n_names)
         Hashed values of the atomic features.
     names : sequence of str
-        Names of the columns.
+        Names of the columns of `values`.
     templates : sequence of Template
         Combinations of names.
     """
@@ -62,7 +63,7 @@ class CodeClassifier(Model):
     Parameters
     ----------
     C : float
-        Inverse of the regularization strength.
+        Inverse of the regularisation strength.
     min_count : int
         Minimum count of a feature in training.
     random_state : int
@@ -91,7 +92,7 @@ class CodeClassifier(Model):
         return self
 
     def log_odds(self, codes: Codes) -> FloatArray:
-        """Return the log odds of a positive answer for each row."""
+        """Return the log odds of the positive class for each row."""
         if len(self.machine_.classes_) == 1:
             return np.full(len(codes), CERTAIN if self.machine_.classes_ == [YES] else -CERTAIN)
         values = self.machine_.decision_function(self._make_rows(codes))
@@ -108,5 +109,5 @@ class CodeClassifier(Model):
 
     def check_fitted_state(self) -> None:
         """Check that each feature has a weight and that there are at most two classes."""
-        expect(len(self.machine_.coef_) == len(self.codes_), "weights for each feature")
-        expect(set(self.machine_.classes_) <= {NO, YES}, "classes that are yes or no")
+        expect(len(self.machine_.coef_) == len(self.codes_), "a weight for each feature")
+        expect(set(self.machine_.classes_) <= {NO, YES}, "only the classes yes and no")

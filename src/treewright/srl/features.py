@@ -1,10 +1,10 @@
 """Hand-crafted features of arguments, as templates (see `treewright.data.templates`).
 
-Each feature describes one argument, so templates have no roles: atoms are the names of functions.
+Each feature describes one argument: the atoms of templates are just the names of functions.
 
-The standard set is that of the CoNLL-2005 shared task, after D. Gildea and D. Jurafsky (2002), Automatic
-labeling of semantic roles; the extended one adds neighbours, prepositions, the frame of the predicate (N. Xue
-and M. Palmer 2004), and conjunctions of two or three of them.
+The standard set is that of the CoNLL-2005 shared task, which is based on Gildea and Jurafsky (2002,
+"Automatic labeling of semantic roles"). The extended set adds neighbours, prepositions, the frame of the
+predicate (Xue and Palmer 2004), and conjunctions of two or three features.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -36,7 +36,7 @@ first_tag
 last_tag
 governing
 """
-"""One feature per line."""
+"""The standard features, one per line."""
 
 EXTENDED = (
     STANDARD
@@ -99,16 +99,16 @@ half_path marker
 head parent
 """
 )
-"""One feature per line; several names on a line form a conjunction."""
+"""The extended features, one per line; several names on a line form a conjunction."""
 SETS = {"standard": STANDARD, "extended": EXTENDED}
 NOTHING = "-"
 BE = frozenset(["be", "is", "are", "was", "were", "been", "being", "am", "'s", "'re", "'m", "s", "m", "re"])
 GET = frozenset(["get", "gets", "got", "gotten", "getting"])
 HAVE = frozenset(["have", "has", "had", "having", "'ve", "'d"])
 AROUND_VERBS = ("VP", "SQ", "SINV", "SBARQ")
-"""Phrases that may contain an auxiliary of the verb below them."""
+"""Labels of phrases that may contain an auxiliary of a lower verb."""
 LONGEST = 10
-"""Maximum distance; larger ones count as this."""
+"""Maximum distance; larger distances are reduced to it."""
 
 
 class ArgumentView(NamedTuple):
@@ -166,7 +166,7 @@ def half_path(view: ArgumentView) -> str:
 
 
 def length(view: ArgumentView) -> str:
-    """Return the numbers of nodes on both halves of the path."""
+    """Return the number of nodes in each half of the path."""
     ups = (
         view.shape.path_to_root(view.node).index(view.top),
         view.shape.path_to_root(view.verb).index(view.top),
@@ -187,7 +187,7 @@ def position(view: ArgumentView) -> str:
 
 
 def voice(view: ArgumentView) -> str:
-    """Return the voice of the predicate: active, passive (with be or get), or a reduced passive."""
+    """Return the voice of the predicate: active, passive (with "be" or "get"), or reduced passive."""
     if view.tag(view.argument.predicate) != "VBN":
         return "active"
     shape, node = view.shape, view.verb
@@ -204,17 +204,17 @@ def voice(view: ArgumentView) -> str:
 
 
 def head(view: ArgumentView) -> str:
-    """Return the head word."""
+    """Return the head word of the argument."""
     return view.word(view.shape.heads[view.node])
 
 
 def head_tag(view: ArgumentView) -> str:
-    """Return the tag of the head word."""
+    """Return the tag of the head word of the argument."""
     return view.tag(view.shape.heads[view.node])
 
 
 def suffix(view: ArgumentView) -> str:
-    """Return the last letters of the head word."""
+    """Return the last three letters of the head word."""
     return head(view)[-3:]
 
 
@@ -235,7 +235,7 @@ def _rule(view: ArgumentView, node: int) -> str:
 
 
 def governing(view: ArgumentView) -> str:
-    """Return the governing category of a noun phrase: a clause or a verb phrase."""
+    """Return the governing category of a noun phrase: the lowest clause or verb phrase above it."""
     if not view.label(view.node).startswith("NP"):
         return NOTHING
     above = (view.label(node) for node in view.shape.path_to_root(view.node)[1:])
@@ -354,14 +354,14 @@ def frame(view: ArgumentView) -> str:
 
 
 def place(view: ArgumentView) -> str:
-    """Return the number of noun phrases before the argument, and of all noun phrases in the frame."""
+    """Return the number of noun phrases before the argument, and the number of all those in the frame."""
     nouns = [node for node in _sisters_of_chain(view) if view.label(node) == "NP"]
     n_before = sum(view.shape.starts[node] < view.shape.starts[view.node] for node in nouns)
     return f"{n_before} {len(nouns)}"
 
 
 def rank(view: ArgumentView) -> str:
-    """Return the rank of the argument among phrases with its label on its side of the predicate."""
+    """Return the rank of the argument among the phrases with the same label on its side of the predicate."""
     same = [node for node in _sisters_of_chain(view) if view.label(node) == phrase(view)]
     side = position(view)
     at, start = view.argument.predicate, view.shape.starts[view.node]
@@ -381,12 +381,12 @@ VALUES: dict[str, Callable[[ArgumentView], str]] = {
         place, rank,
     )
 }  # fmt: skip
-"""Functions that compute the features, by name."""
+"""The functions that compute the features, by name."""
 LANGUAGE = TemplateLanguage(VALUES, sets=SETS)
 
 
 class FeatureTable(Model):
-    """Turns arguments into rows of a binary feature matrix.
+    """Converts arguments to rows of a binary feature matrix.
 
     Parameters
     ----------
@@ -396,7 +396,7 @@ class FeatureTable(Model):
     Attributes
     ----------
     names_ : list of str
-        Names of the columns: a template and its value.
+        Names of the columns, each of which is a template with its values.
 
     Examples
     --------
@@ -425,7 +425,7 @@ class FeatureTable(Model):
         return self._make_rows(found)
 
     def transform(self, arguments: Sequence[Argument]) -> csr_matrix:
-        """Return a row for each argument; unknown features are left out."""
+        """Return a row for each argument; unknown features are ignored."""
         return self._make_rows(self._list(arguments))
 
     def _set_names(self, names: list[str]) -> None:
@@ -456,5 +456,6 @@ class FeatureTable(Model):
 def read_templates(features: str) -> list[Template]:
     """Return the templates of a named set, or parse template lines."""
     if not isinstance(features, str) or not features.strip():
-        raise InputError(f"features is {features!r}; expected standard, extended or templates, one per line")
+        expected = "'standard', 'extended' or templates, one per line"
+        raise InputError(f"features is {features!r}; expected {expected}")
     return LANGUAGE.parse(features)

@@ -39,7 +39,7 @@ predicate_tag subject between phrase
 """
 """Features of candidate constituents, in addition to those of arguments."""
 LIMIT = 3
-"""Maximum count of phrases; larger counts become this."""
+"""Maximum count of phrases; larger counts are reduced to it."""
 
 
 def clause_of(view: ArgumentView) -> int:
@@ -55,7 +55,7 @@ def object_noun(view: ArgumentView) -> str:
 
 
 def complement(view: ArgumentView) -> str:
-    """Return the tag of the main verb if the predicate is an auxiliary."""
+    """Return the tag of the main verb if the predicate is an auxiliary verb."""
     behind = (node for node in _sisters(view) if view.shape.starts[node] > view.argument.predicate)
     return next((view.tag(view.shape.heads[node]) for node in behind if view.label(node) == "VP"), NOTHING)
 
@@ -76,7 +76,7 @@ def governor(view: ArgumentView) -> str:
 
 
 def subject(view: ArgumentView) -> str:
-    """Return the label of the predicate's clause, that of its parent, and whether it has a subject."""
+    """Return the labels of the predicate's clause and of its parent, and whether the clause has a subject."""
     shape, clause = view.shape, clause_of(view)
     nouns = [node for node in shape.children[clause] if view.label(node) == "NP"]
     is_there = any(shape.ends[node] <= view.argument.predicate for node in nouns)
@@ -84,7 +84,7 @@ def subject(view: ArgumentView) -> str:
 
 
 def between(view: ArgumentView) -> str:
-    """Return how many phrases with the same label are between the argument and the predicate."""
+    """Return the number of phrases with the argument's label between the argument and the predicate."""
     shape, node = view.shape, view.verb
     nearer = 0
     start, at = shape.starts[view.node], view.argument.predicate
@@ -107,12 +107,12 @@ ALL_VALUES: dict[str, Callable[[ArgumentView], str]] = {
     "subject": subject,
     "between": between,
 }
-"""Functions that compute the features, by name."""
+"""The functions that compute the features, by name."""
 LANGUAGE = TemplateLanguage(ALL_VALUES)
 
 
 def list_candidates(tree: ConstTree, shape: Shape, proposition: Proposition) -> list[Argument]:
-    """Return the candidate arguments of a predicate; of several nodes over the same words, the highest."""
+    """Return the candidate arguments of a predicate; if several nodes have the same words, the highest."""
     places: dict[tuple[int, int], int] = {}
     for node in sorted(find_candidates(shape, proposition.predicate)):
         places[shape.starts[node], shape.ends[node]] = node
@@ -120,7 +120,7 @@ def list_candidates(tree: ConstTree, shape: Shape, proposition: Proposition) -> 
 
 
 def encode_candidates(candidates: Sequence[Argument], features: str) -> Codes:
-    """Return the hashed features of candidates: those of arguments and those in `TEMPLATES`."""
+    """Return the hashed features of candidates: the features of arguments and those in `TEMPLATES`."""
     templates = read_templates(features) + LANGUAGE.parse(TEMPLATES)
     names = sorted({name for template in templates for name in template.attributes})
     functions = [ALL_VALUES[name] for name in names]
@@ -131,7 +131,7 @@ def encode_candidates(candidates: Sequence[Argument], features: str) -> Codes:
 
 
 def choose_non_overlapping(shape: Shape, gains: Mapping[int, float]) -> list[int]:
-    """Return the non-overlapping nodes with the largest total gain, from left to right.
+    """Return the set of non-overlapping nodes with the largest total gain, from left to right.
 
     Parameters
     ----------

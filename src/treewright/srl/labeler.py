@@ -48,7 +48,7 @@ Pairs: TypeAlias = tuple[Sequence[ConstTree], Sequence[PropSentence]]
 CORE = frozenset(f"ARG{number}" for number in range(6))
 """Core roles, which a predicate has at most once."""
 COST = 0.5
-"""The parameter C of the argument identification model."""
+"""The regularisation parameter C of the argument identification model."""
 BATCH_SIZE = 500
 """Number of sentences per batch."""
 
@@ -56,9 +56,9 @@ BATCH_SIZE = 500
 class RoleLabeler(Annotator):
     """Semantic role labeler: finds predicates and arguments in parsed sentences and labels their roles.
 
-    Logistic regression identifies predicates and their argument constituents. The most probable set of
-    non-overlapping arguments is chosen, and a `RoleClassifier` labels them so that no core role (``ARG0`` to
-    ``ARG5``) occurs twice. A predicate gets the most frequent sense of its lemma.
+    Logistic regression identifies predicates and the constituents that are their arguments. The most probable
+    set of non-overlapping arguments is chosen, and a `RoleClassifier` labels them so that no core role
+    (``ARG0`` to ``ARG5``) occurs twice. A predicate gets the most frequent sense of its lemma.
 
     Parameters
     ----------
@@ -67,9 +67,10 @@ class RoleLabeler(Annotator):
     kernel : str
         Kernel for comparing arguments; see `RoleClassifier`.
     features : {"standard", "extended"} or str
-        Feature set of arguments: a name, or templates as in `treewright.srl.features`.
+        Feature set of arguments ("standard", "extended") or templates. `treewright.srl.features` describes
+        the templates.
     C : float, optional
-        Inverse regularization strength of the role classifier (default: by kernel).
+        Inverse regularisation strength (default: depends on the kernel).
     random_state : int
         Seed of the random number generator.
     n_jobs : int
@@ -144,14 +145,12 @@ class RoleLabeler(Annotator):
         dev : str, optional
             Treebank for the final evaluation; requires --dev-props.
         props : str
-            PropBank columns of the same sentences.
+            PropBank columns of the training sentences.
         dev_props : str, optional
-            PropBank columns of the sentences of --dev.
+            PropBank columns of the --dev sentences.
         """
         if (dev is None) != (dev_props is None):
-            raise InputError(
-                "only one of --dev and --dev-props is given; expected both (trees and roles) or neither"
-            )
+            raise InputError("only one of --dev and --dev-props is given; expected both or neither")
         training = read_pairs(train, props)
         return *training, read_pairs(dev, dev_props) if dev is not None and dev_props is not None else None
 
@@ -213,7 +212,7 @@ class RoleLabeler(Annotator):
         return fingerprint([__version__, COST, params, sentences], trees)
 
     def keep_learnt(self, sentences: Sequence[PropSentence]) -> list[PropSentence]:
-        """Return the sentences with only those predicates that the labeler learns and predicts."""
+        """Return the sentences with only those predicates on which the labeler is trained."""
         return keep_verbal(sentences) if self.predicates == VERBS else list(sentences)
 
     def _learn_predicates(
@@ -246,7 +245,7 @@ class RoleLabeler(Annotator):
                 found = list_candidates(tree, shape, proposition)
                 candidates += found
                 is_argument += [(shape.starts[one.node], shape.ends[one.node]) in places for one in found]
-        report(f"{len(candidates)} candidate constituents, {sum(is_argument)} arguments among them")
+        report(f"{len(candidates)} candidate constituents, {sum(is_argument)} of which are arguments")
         if not candidates:
             raise InputError("no predicate has a candidate argument; expected at least one")
         self.identifier_ = CodeClassifier(C=COST, random_state=self.random_state)
@@ -268,19 +267,19 @@ class RoleLabeler(Annotator):
         return [[Analysis(found)] for found in self.predict(sentences)]
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Any]]:
-        """Open bracketed trees, each with its gold predicates if they are given."""
+        """Open bracketed trees, with their gold predicates if a file of these is given."""
         return self._open_trees(source, request.predicates_from)
 
     @contextmanager
     def _open_trees(self, source: str, props: str | None) -> Iterator[Iterator[Any]]:
         if source == props == "-":
-            raise InputError("standard input is given twice; expected a file for one of the two")
+            raise InputError("trees and predicates are both standard input; expected a file for one of them")
         with open_told(source, kinds=["constituents"]) as (form, stream):
             trees = form.read(stream)
             yield trees if props is None else iter_pairs(trees, iter_props(props), source, props)
 
     def annotate_batch(self, sentences: Sequence[Any], request: Request) -> list[list[Analysis]]:
-        """Return the roles of the sentences from `open_sentences`."""
+        """Return the roles of a batch of sentences from `open_sentences`."""
         if request.predicates_from is None:
             return self.annotate(sentences)
         known = self.keep_learnt([sentence for _, sentence in sentences])
@@ -300,7 +299,8 @@ class RoleLabeler(Annotator):
         trees : sequence of ConstTree
             Parsed sentences.
         sentences : sequence of PropSentence, optional
-            Sentences with gold predicates: only arguments are predicted. Words, tags and comments are kept.
+            Sentences with gold predicates. If given, only arguments are predicted; words, tags and comments
+            are kept.
         """
         self.check_is_fitted()
         trees = list_trees(trees)
@@ -343,7 +343,7 @@ class RoleLabeler(Annotator):
         return chosen
 
     def _name(self, chosen: Sequence[Sequence[Argument]]) -> Iterator[list[tuple[int, str]]]:
-        """Yield the argument nodes of each predicate, with their roles."""
+        """Yield the argument nodes of each predicate with their roles."""
         values = self.classifier_.using(n_jobs=self.n_jobs).decision_function(
             [one for arguments in chosen for one in arguments]
         )
@@ -369,7 +369,7 @@ class _Task(NamedTuple):
 
 
 def assign_roles(values: FloatArray, classes: Sequence[str]) -> list[str]:
-    """Return the roles of a predicate's arguments that maximise the total score, with no core role twice.
+    """Return the roles of a predicate's arguments with the largest total score and no repeated core role.
 
     Parameters
     ----------
@@ -392,7 +392,7 @@ def assign_roles(values: FloatArray, classes: Sequence[str]) -> list[str]:
 def _assign(
     values: FloatArray, core: npt.NDArray[np.int64], others: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the classes with the largest total score, each class of `core` at most once."""
+    """Return the classes with the largest total score, using each class of `core` at most once."""
     n = len(values)
     free = others[values[:, others].argmax(axis=1)]
     beside = np.tile(values[np.arange(n), free][:, None], n)
@@ -409,7 +409,7 @@ def _make_sentence(shape: Shape, propositions: list[Proposition]) -> PropSentenc
 
 
 def _make_proposition(task: _Task, roles: Sequence[tuple[int, str]]) -> Proposition:
-    """Return a predicate with its arguments; a continuation right after the predicate is merged into it."""
+    """Return a predicate with its arguments; merge a continuation that directly follows the predicate."""
     at = task.proposition.predicate
     end = at + 1
     spans = []

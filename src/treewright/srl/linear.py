@@ -15,7 +15,7 @@ from treewright.progress import task
 from treewright.scale import one_blas_thread
 
 MOST_ROUNDS = 300
-"""Maximum number of iterations; the roles of the English Web Treebank take 149."""
+"""Maximum number of iterations; training on the roles of the English Web Treebank takes 149."""
 MOST_SEEDS = 1 << 32
 
 
@@ -34,7 +34,7 @@ class LinearMachine(Model):
     loss : {"hinge", "log"}
         Squared hinge loss (SVM), or log loss (logistic regression).
     C : float
-        Inverse of the regularization strength.
+        Inverse of the regularisation strength.
     random_state : int
         Seed of the random number generator.
 
@@ -89,4 +89,7 @@ class LinearMachine(Model):
     def check_fitted_state(self) -> None:
         """Check that each class has weights."""
         n_classes = len(self.classes_)
-        expect(n_classes > 0 and self.coef_.shape[1] == len(self.intercept_) == n_classes, "weights by class")
+        expect(
+            n_classes > 0 and self.coef_.shape[1] == len(self.intercept_) == n_classes,
+            "weights by class",
+        )

@@ -1,4 +1,4 @@
-"""Reading trees and the PropBank annotation of the same sentences from two files."""
+"""Reading trees and their PropBank annotation from two files."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ Path: TypeAlias = str | os.PathLike[str]
 
 
 def read_pairs(trees: Path, props: Path) -> tuple[list[ConstTree], list[PropSentence]]:
-    """Read trees and the PropBank annotation of the same sentences; at least one sentence is required.
+    """Read trees and their PropBank annotation; at least one sentence is required.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def read_pairs(trees: Path, props: Path) -> tuple[list[ConstTree], list[PropSent
         File in PropBank columns.
     """
     if os.fspath(trees) == os.fspath(props) == "-":
-        raise InputError("standard input is given twice; expected a file for one of the two")
+        raise InputError("trees and roles are both standard input; expected a file for one of them")
     check_kind(trees, "constituents")
     check_kind(props, "propositions")
     pairs = list(iter_pairs(iter_brackets(trees), iter_props(props), trees, props))
@@ -38,13 +38,11 @@ def read_pairs(trees: Path, props: Path) -> tuple[list[ConstTree], list[PropSent
 def iter_pairs(
     trees: Iterator[ConstTree], sentences: Iterator[PropSentence], source: Path, props: Path
 ) -> Iterator[tuple[ConstTree, PropSentence]]:
-    """Yield trees with their sentences; errors name the files."""
+    """Yield trees with their PropBank sentences; error messages name the files."""
     names = os.fspath(source), os.fspath(props)
     for number, (tree, sentence) in enumerate(zip_longest(trees, sentences), start=1):
         if tree is None or sentence is None:
             more, fewer = names if sentence is None else reversed(names)
-            raise InputError(
-                f"{more} has more sentences than {fewer}, which has {number - 1}; expected equal numbers"
-            )
-        check_words(tree, sentence, f"sentence {number} of {names[0]}", f"that of {names[1]}")
+            raise InputError(f"{more} has more sentences than {fewer} ({number - 1}); expected equal numbers")
+        check_words(tree, sentence, f"sentence {number} of {names[0]}", f"sentence {number} of {names[1]}")
         yield tree, sentence

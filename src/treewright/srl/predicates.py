@@ -60,7 +60,7 @@ tag after_tag second_after_tag
 tag complement grandparent
 suffix tag parent
 """
-"""Features of a word for deciding whether it is a predicate."""
+"""Feature templates of a word, for deciding whether it is a predicate."""
 
 
 class TreeWord(NamedTuple):
@@ -91,18 +91,18 @@ class TreeWord(NamedTuple):
         return self.shape.labels[way[n_steps]] if n_steps < len(way) else NOTHING
 
     def sisters(self) -> list[int]:
-        """Return all children of the parent node, including the word's own."""
+        """Return all children of the parent of the preterminal node, including this node itself."""
         parent = self.shape.parents[self.node]
         return self.shape.children[parent] if parent >= 0 else [self.node]
 
     def sister(self, step: int) -> str:
-        """Return the label of the sister `step` positions after this one."""
+        """Return the label of the sister node `step` positions after the preterminal node."""
         sisters = self.sisters()
         at = sisters.index(self.node) + step
         return self.shape.labels[sisters[at]] if 0 <= at < len(sisters) else NOTHING
 
     def behind(self, label: str) -> int | None:
-        """Return the first sister after the word that has this label."""
+        """Return the first sister node with this label after the word."""
         sisters = [node for node in self.sisters() if self.shape.starts[node] > self.place]
         return next((node for node in sisters if self.shape.labels[node] == label), None)
 
@@ -117,17 +117,17 @@ class TreeWord(NamedTuple):
         return NOTHING if node is None else word_at(self.shape, self.shape.heads[node]).lower()
 
     def rule(self) -> str:
-        """Return the labels of all sisters."""
+        """Return the labels of the preterminal node and its sisters."""
         return " ".join(self.shape.labels[node] for node in self.sisters())
 
 
 def word_at(shape: Shape, place: int) -> str:
-    """Return a word."""
+    """Return the word at a position."""
     return shape.labels[shape.leaves[place]]
 
 
 def tag_at(shape: Shape, place: int) -> str:
-    """Return the tag of a word."""
+    """Return the tag of the word at a position."""
     return shape.labels[shape.preterminal(place)]
 
 
@@ -151,15 +151,15 @@ VALUES: dict[str, Callable[[TreeWord], str]] = {
     "complement": TreeWord.complement,
     "particle": TreeWord.particle,
 }
-"""Functions that compute the features, by name."""
+"""The functions that compute the features, by name."""
 LANGUAGE = TemplateLanguage(VALUES)
 
 
 class LemmaTable:
-    """Lemmas of words with tags: known words are looked up, unknown ones use edit scripts.
+    """Lemmas of tagged words: known words are looked up, and edit scripts are applied to unknown words.
 
-    An unknown word uses the most common script among the known words with its tag that share its longest
-    suffix.
+    The script for an unknown word is the most common one among the known words with the same tag that have
+    the longest suffix in common with it.
     """
 
     def __init__(self, lemmas: Iterable[tuple[str, str, str]]) -> None:
@@ -170,7 +170,7 @@ class LemmaTable:
         self.scripts = _common_scripts(self.known)
 
     def to_list(self) -> list[list[str]]:
-        """Return the words, tags and lemmas that define the table."""
+        """Return the words, tags and lemmas of the table as a list."""
         return [[word, tag, lemma] for (word, tag), lemma in sorted(self.known.items())]
 
     def lemma(self, word: str, tag: str) -> str:
@@ -185,7 +185,7 @@ class LemmaTable:
 
 
 def _common_scripts(known: dict[tuple[str, str], str]) -> dict[tuple[str, str], Script]:
-    """Return the most common script for each tag and suffix, among scripts that only change the suffix."""
+    """Return the most common script for each tag and suffix that changes nothing before the suffix."""
     counts: Counter[tuple[str, str, Script]] = Counter()
     for (word, tag), lemma in known.items():
         n_kept = _n_shared(word, lemma)
@@ -206,19 +206,19 @@ def _n_shared(word: str, lemma: str) -> int:
 
 
 def _suffixes(word: str) -> list[str]:
-    """Return the suffixes of a word, the longest first, the empty one last."""
+    """Return the suffixes of a word in descending length, including the empty suffix."""
     return [word[len(word) - size :] for size in range(min(len(word), LONGEST_SUFFIX), -1, -1)]
 
 
 class PredicateFinder(Model):
     """Finds predicates with their lemmas and senses.
 
-    The sense is the most frequent one of the lemma, given its particle and whether it is an auxiliary.
+    The sense is the most frequent one for the lemma, the particle and the use as an auxiliary verb.
 
     Parameters
     ----------
     predicates : {"verbs", "all"}
-        Candidates: words with a verb tag, or also words whose form or lemma was a predicate in training.
+        Consider only words with a verb tag, or also words whose form or lemma was a predicate in training.
     random_state : int
         Seed of the random number generator.
 
@@ -317,7 +317,7 @@ def _common_senses(predicates: Iterable[tuple[TreeWord, str]]) -> dict[str, str]
 
 
 def _sense_keys(word: TreeWord) -> list[str]:
-    """Return the lookup keys of a sense, the most specific first."""
+    """Return the lookup keys for the sense of a word, the most specific key first."""
     kind = f"{word.lemma} {word.tag()[: len(VERB)]}"
     with_particle = f"{kind} {word.particle()}"
     return [f"{with_particle} {word.behind('VP') is not None}", with_particle, kind, word.lemma]

@@ -39,9 +39,9 @@ RoleKernel: TypeAlias = Literal[
 KERNELS = get_args(RoleKernel)
 SUMS = tuple(f"{LINEAR}+{name}" for name in TREE_KERNELS)
 MACHINES = tuple(each for each in KERNELS if each not in (LINEAR, MINED))
-"""Kernels that are used with support vector machines."""
+"""Names of the kernels for which support vector machines are trained."""
 COSTS = {LINEAR: 0.1, f"{LINEAR}+{FRAGMENTS}": 0.1}
-"""C of linear models over unnormalised features; all others use `TREE_COST`. Tuned on the EWT dev set."""
+"""C of linear models over unnormalised features, tuned on the EWT dev set; others use `TREE_COST`."""
 TREE_COST = 5.0
 
 
@@ -74,30 +74,32 @@ class RoleReason(NamedTuple):
 
 
 class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
-    """Classifier of the semantic roles of arguments, one-vs-rest, with linear features or tree kernels.
+    """One-vs-rest classifier of the semantic roles of arguments, with linear features or tree kernels.
 
     Parameters
     ----------
     kernel : str or Kernel
-        Kernel for comparing arguments. ``"linear"``: hand-crafted features; ``"st"``, ``"sst"``, ``"pt"``:
-        subtree, subset tree or partial tree kernel over the predicate-argument tree; ``"linear+sst"`` and so
-        on: the sum of both, each normalised; ``"fragments"``, ``"linear+fragments"``: a linear model over the
-        heaviest fragments of a subset tree SVM; ``"mined"``: mined conjunctions of the linear features. A
-        `Kernel` object is applied to the predicate-argument trees.
+        Kernel for comparing arguments. ``"linear"`` uses hand-crafted features. ``"st"``, ``"sst"`` and
+        ``"pt"`` are subtree, subset tree and partial tree kernels of predicate-argument trees.
+        ``"linear+sst"`` (or another tree kernel) is the sum of both, each normalised. ``"fragments"`` is a
+        linear model over the heaviest fragments of an SVM with the subset tree kernel, and
+        ``"linear+fragments"`` adds the hand-crafted features. ``"mined"`` uses mined conjunctions of the
+        hand-crafted features. A `Kernel` object is applied to the predicate-argument trees.
     features : {"standard", "extended"} or str
-        Feature set of the linear part: a name, or templates as in `treewright.srl.features`.
+        Feature set of the linear part ("standard", "extended") or templates. `treewright.srl.features`
+        describes the templates.
     weight : float
         Weight of the linear part in a sum of kernels.
     C : float, optional
-        Inverse of the regularization strength (default: depends on the kernel).
+        Inverse of the regularisation strength (default: depends on the kernel).
     adjuncts : {"separate", "merged"}
-        Keep one role per kind of adjunct (ARGM-TMP), or merge all adjuncts.
+        Keep the roles of adjuncts (such as ARGM-TMP) separate, or merge them.
     n_fragments : int
-        Number of fragments per SVM, for linear models over fragments.
+        Maximum number of fragments per role, for linear models over fragments.
     degree : int
         Maximum number of features in a mined conjunction.
     threshold : float or "auto"
-        Minimum absolute gradient of a mined conjunction; "auto" chooses it.
+        Minimum absolute gradient of a mined conjunction; "auto" chooses it automatically.
     tol : float
         Tolerance of the stopping criterion of the SVM.
     cache_memory : int
@@ -323,13 +325,13 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         return np.stack([-values, values], axis=1) if values.ndim == 1 else values
 
     def score(self, arguments: Sequence[Argument]) -> float:
-        """Return the accuracy: the share of arguments with the right role."""
+        """Return the accuracy: the fraction of arguments with the correct role."""
         labels = self._labels(arguments)
         pairs = zip(labels, self.predict(arguments), strict=True)
         return sum(label == found for label, found in pairs) / len(labels)
 
     def explain(self, argument: Argument, n: int = 10, *, label: str | None = None) -> list[RoleReason]:
-        """Return the features and fragments that contribute most to the score of a role, for or against it.
+        """Return the features and fragments with the largest absolute contributions to a role's score.
 
         Parameters
         ----------
@@ -410,13 +412,13 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         expect((self.table_ is not None) == (has_model and is_linear), "a table of linear features")
         expect((self.fragments_ is not None) == (has_model and other == FRAGMENTS), "fragments of trees")
         if has_model:
-            expect(list(self.model_.classes_) == self.classes_, "the classes of the model")
+            expect(list(self.model_.classes_) == self.classes_, "the same classes in the model")
         n_columns = len(self.table_.names_) if self.table_ is not None else 0
         n_columns += len(self.fragments_.fragments_) if self.fragments_ is not None else 0
         if isinstance(self.model_, LinearMachine):
-            expect(len(self.model_.coef_) == n_columns, "weights for each feature")
+            expect(len(self.model_.coef_) == n_columns, "a weight for each feature")
         elif isinstance(self.model_, ConjunctionClassifier):
-            expect(self.model_.n_features_in_ == n_columns, "conjunctions of the features")
+            expect(self.model_.n_features_in_ == n_columns, "conjunctions of known features")
 
 
 def _split(rows: csr_matrix) -> list[SparseVector]:

@@ -59,7 +59,7 @@ TOKEN_ATTRIBUTES = (
 )
 MAX_PARTS = 6
 CHARACTERS = TemplateLanguage(CHARACTER_ATTRIBUTES, roles=("c",), max_offset=8, max_atoms=MAX_PARTS)
-"""Templates (see `treewright.data.templates`) describe the character ``c`` after which a token may end."""
+"""Language of templates (`treewright.data.templates`) for the character ``c`` after which a token may end."""
 TOKENS = TemplateLanguage(TOKEN_ATTRIBUTES, roles=("t",), max_offset=8, max_atoms=MAX_PARTS)
 
 N_POINTS = 0x110000
@@ -70,9 +70,9 @@ KINDS = (
     *("punctuation", "currency", "math", "symbol", "modifier", "control", "format", "other"),
 )
 OWN_KINDS = ".,:;!?'\"-/@#&%*_()[]…“”’‘。、，！？「」『』·・"
-"""Characters that form a kind of their own."""
+"""Characters each of which is a kind of its own."""
 KIND_NUMBERS = {name: number for number, name in enumerate((*KINDS, *OWN_KINDS))}
-"""Number of each kind; white space has the kinds `SPACE`, `LINE` and `PARAGRAPH`."""
+"""Index of each kind; white space has the kinds `SPACE`, `LINE` and `PARAGRAPH`."""
 N_KINDS = len(KIND_NUMBERS)
 CATEGORIES = {
     "Cc": "control",
@@ -91,7 +91,7 @@ CATEGORIES = {
     "Sm": "math",
     "So": "symbol",
 }
-"""Kind of a character by its Unicode category, or else by the first letter of the category."""
+"""Kinds of characters by Unicode category; for other categories, see `WIDE_CATEGORIES`."""
 WIDE_CATEGORIES = {"L": "letter", "N": "number", "P": "punctuation"}
 SCRIPTS = (
     *((0x3040, 0x309F, "hiragana"), (0x30A0, 0x30FF, "katakana"), (0x31F0, 0x31FF, "katakana")),
@@ -110,19 +110,19 @@ SCRIPTS = (
     *((0x0E00, 0x0EFF, "unspaced"), (0x0F00, 0x0FFF, "unspaced"), (0x1000, 0x109F, "unspaced")),
     *((0x1780, 0x17FF, "unspaced"), (0x1950, 0x19DF, "unspaced"), (0x1A20, 0x1AAF, "unspaced")),
 )
-"""Letters of scripts written without spaces between words."""
+"""Ranges of code points, with the kinds of their letters."""
 EXTENDERS = frozenset(map(chr, [0x200C, *range(0x1F3FB, 0x1F400), *range(0xE0020, 0xE0080)]))
-"""Characters that extend the previous one, like combining marks: skin tones and flag tags."""
+"""Characters that extend the previous character like combining marks, such as skin tones and flag tags."""
 ZERO_WIDTH_JOINER = 0x200D
 REGIONAL_INDICATORS = (0x1F1E6, 0x1F1FF)
 ADDRESS = re.compile(r"(?:\b[a-zA-Z][a-zA-Z0-9+.-]{1,15}://|\bwww\.)[^\s<>\"]*[^\s<>\".,;:!?)\]}'’”»]")
-"""A web address, without trailing punctuation or closing brackets."""
+"""Pattern of a web address, without trailing punctuation or closing brackets."""
 LINE_BREAKS = "\n\r\x0b\x0c\x85\u2028"
 PARAGRAPH_BREAK = "\u2029"
 
 
 class CharacterTable(NamedTuple):
-    """Cached properties of all Unicode characters; a kind of 0 is not computed yet."""
+    """Cached properties of all Unicode characters; the kind 0 means that they are not computed yet."""
 
     points: npt.NDArray[np.uint32]
     folded: npt.NDArray[np.uint32]
@@ -159,7 +159,7 @@ def encode_characters(text: str) -> Characters:
 def find_holds(
     text: str, points: npt.NDArray[np.uint32], kinds: npt.NDArray[np.uint8]
 ) -> npt.NDArray[np.bool_]:
-    """Return the characters after which no token may end: those inside grapheme clusters and web addresses.
+    """Return a mask of the characters inside grapheme clusters and web addresses, after which no token ends.
 
     A grapheme cluster is a character with its combining marks, variation selectors and skin tone, characters
     joined by a zero-width joiner, or a pair of regional indicators (a flag).
@@ -183,7 +183,7 @@ def find_holds(
 
 
 def _mark_paragraphs(points: npt.NDArray[np.uint32], kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Change the kind of the second of two line breaks without text between them to `PARAGRAPH`."""
+    """Set the kind of a line break to `PARAGRAPH` if there is no text between it and the previous one."""
     breaks = np.flatnonzero(kinds == LINE)
     breaks = breaks[~((points[breaks] == ord("\n")) & (points[breaks - 1] == ord("\r")) & (breaks > 0))]
     n_words = np.cumsum(kinds > PARAGRAPH)
@@ -215,7 +215,7 @@ def _kind(letter: str) -> str:
 
 
 class BoundaryWeightsField:
-    """Boundary weights as a field of a model."""
+    """A field of a model that holds boundary weights."""
 
     def put(self, state: State, name: str, value: BoundaryWeights) -> None:
         """Add the keys and weights to a saved state."""
@@ -225,7 +225,7 @@ class BoundaryWeightsField:
         PackedWeights().put(state, name, value.values[is_used][order])
 
     def take(self, state: State, name: str) -> BoundaryWeights:
-        """Remove and return the weights from a saved state."""
+        """Remove the weights from a saved state and return them."""
         keys = Array("u", low=1, is_increasing=True).take(state, f"{name}.keys")
         values = PackedWeights().take(state, name)
         expect(len(keys) == len(values), "a weight for each key")
@@ -233,7 +233,7 @@ class BoundaryWeightsField:
 
 
 class BoundaryClassifier(Model):
-    """Linear classifier that decides after which characters or tokens a boundary lies.
+    """Linear classifier that decides whether there is a boundary after each character or token.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class BoundaryClassifier(Model):
 
     @property
     def model(self) -> tuple[Rules, BoundaryWeights, float]:
-        """The templates, weights and threshold: a score above the threshold is a boundary."""
+        """The templates, weights and threshold; a score above the threshold predicts a boundary."""
         return self.rules, self.weights_, 0.0
 
 

@@ -55,13 +55,13 @@ ATTRIBUTES = {
 LEXICAL = {(WORD, 0), (LOWER, 0), (CLASS, 0)}
 MAX_PARTS = 3
 LANGUAGE = TemplateLanguage(ATTRIBUTES, roles=("w",), max_offset=2, max_atoms=MAX_PARTS)
-"""Templates (see `treewright.data.templates`) describe the current word ``w`` and its neighbours."""
+"""Language of templates (see `treewright.data.templates`) for the current word ``w`` and its neighbours."""
 KINDS = {"Lu": "X", "Lt": "X", "Ll": "x", "Nd": "0"}
-"""Shape symbols by Unicode category; other letters become c, marks m, and the rest stays unchanged."""
+"""Shape symbols by Unicode category; other letters become "c", marks "m"; other characters are unchanged."""
 
 MARGIN = 30.0
 SMALLEST = 0.5
-"""Weights with a smaller magnitude are dropped."""
+"""Minimum absolute weight; smaller weights are dropped."""
 LEARNT_AT_A_TIME = 1000
 LEARNT = ("starts", "sizes", "rooms", "used", "pieces", "weights", "totals")
 """Arrays of a weight table that change during training."""
@@ -70,10 +70,10 @@ HIDING = 0.5
 
 
 class TableField:
-    """A weight table as a field of a model."""
+    """A field of a model that holds a weight table."""
 
     def put(self, state: State, name: str, value: WeightTable) -> None:
-        """Add the table to a saved state, sorted by key because that compresses best."""
+        """Add the table to a saved state, sorted by key, which compresses best."""
         order = np.argsort(value.keys)
         keys, sizes = value.keys[order], value.sizes[order]
         places = np.arange(sizes.sum()) + np.repeat(value.starts[order] - np.cumsum(sizes) + sizes, sizes)
@@ -93,26 +93,26 @@ class TableField:
             )
 
     def take(self, state: State, name: str) -> WeightTable:
-        """Remove and return the table from a saved state."""
+        """Remove the table from a saved state and return it."""
         gaps, sizes, pieces = (Array("u").take(state, f"{name}.{key}") for key in ("gaps", "sizes", "pieces"))
         keys = np.cumsum(gaps, dtype=np.uint64)
         weights = PackedWeights().take(state, name)
         expect(len(sizes) == len(keys), "a size for each key")
-        expect(len(keys) == 0 or keys[-1] < 1 << 32, "keys of 32 bits")
+        expect(len(keys) == 0 or keys[-1] < 1 << 32, "32-bit keys")
         total = int(sizes.sum(dtype=np.int64))
         expect(total == len(pieces) == len(weights), "a piece and a weight for each table entry")
         return _make_table(keys.astype(np.uint32), sizes.astype(np.int32), pieces.astype(np.int32), weights)
 
 
 class WordClassifier(Model):
-    """Averaged perceptron for words in context, whose outcomes are composed of pieces.
+    """Averaged perceptron that classifies words in context; its outcomes (classes) consist of pieces.
 
     Parameters
     ----------
     fixed, moving : str
-        Feature templates, one per line; `moving` ones use the outcomes of previous words.
+        Feature templates, one per line; only those in `moving` use the outcomes of previous words.
     pieces : sequence of sequence of int
-        The pieces of each outcome, numbered from 0.
+        The indices of the pieces of each outcome.
 
     Attributes
     ----------
@@ -165,12 +165,12 @@ class WordClassifier(Model):
         min_count : int
             Minimum count of a feature.
         after_epoch : callable, optional
-            Called with the number of the epoch and the percentage of words without an update.
+            Function that is called with the index of the epoch and the percentage of words without an update.
         checkpoint : Checkpoint, optional
             Stores each epoch; training resumes from the last one.
         what, unit : str
-            Description and unit of the progress bar (see `treewright.progress`). `what` also names the step
-            of the checkpoint.
+            Description and unit of the progress bar (see `treewright.progress`). `what` is also the name of
+            the checkpoint step.
         """
         keys = self._keys(self._fixed, text, labels)
         table = _empty_table(_frequent_keys([keys, self._keys(self._moving, text, gold)], min_count))
@@ -254,7 +254,7 @@ def word_attributes(words: Sequence[str], lexicon: Lexicon) -> npt.NDArray[np.ui
 
 
 def hash_words(words: Sequence[str], attribute: int = WORD) -> npt.NDArray[np.uint64]:
-    """Return a hash of each word: one of its attributes."""
+    """Return one attribute of each word, which is a hash."""
     no_words = Lexicon(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32))
     hashes: npt.NDArray[np.uint64] = word_attributes(words, no_words)[:, attribute]
     return hashes
@@ -272,7 +272,7 @@ def _kind(letter: str) -> str:
 
 
 def _frequent_keys(keys: Sequence[npt.NDArray[np.uint32]], min_count: int) -> npt.NDArray[np.uint32]:
-    """Return the keys with at least the minimum count, in order."""
+    """Return the sorted keys that have at least the minimum count."""
     distinct, counts = np.unique(np.concatenate([each.ravel() for each in keys]), return_counts=True)
     return distinct[counts >= min_count]
 
@@ -302,7 +302,7 @@ def _make_table(
 def _averaged(table: WeightTable, n_steps: int) -> WeightTable:
     """Return a table of averaged weights, without small weights and empty rows.
 
-    The weights are rounded as on disk, so that saving does not change predictions.
+    The weights are rounded as in a saved model, so that saving does not change predictions.
     """
     rows = np.repeat(np.arange(len(table.keys)), table.sizes)
     places = np.arange(len(rows)) + np.repeat(

@@ -42,7 +42,7 @@ w.prefix2 w.upos
 w.prefix3 w.upos
 w.prefix4 w.upos
 """
-"""Features of a word and its label for choosing a script."""
+"""Feature templates of a word and its label, for choosing a script."""
 
 CASINGS: dict[str, Callable[[str], str]] = {
     "lower": lambda word: word.replace("İ", "i").lower(),  # Python lowers it to two characters
@@ -54,11 +54,11 @@ CASINGS: dict[str, Callable[[str], str]] = {
 
 
 MIN_STEM = 2
-"""Letters of a word that a script must keep, unless it kept fewer in training."""
+"""Minimum number of letters of a word that a script keeps, unless it kept fewer in training."""
 
 
 class Script(NamedTuple):
-    """Turns a word into its lemma."""
+    """An edit script, which turns a word into its lemma."""
 
     casing: str
     n_before: int
@@ -79,7 +79,7 @@ class Script(NamedTuple):
 
 
 def make_script(word: str, lemma: str) -> Script:
-    """Return the script that keeps most of the word; ties go to the first casing in `CASINGS`."""
+    """Return the script that keeps most letters of the word; ties go to the first casing in `CASINGS`."""
     best = Script("drop", 0, "", 0, lemma)
     longest = 0
     for casing, change in CASINGS.items():
@@ -92,9 +92,9 @@ def make_script(word: str, lemma: str) -> Script:
 
 
 def longest_common(a: str, b: str, shortest: int = 0) -> tuple[int, int, int]:
-    """Return the start of the first longest common substring in either string, and its length.
+    """Return the start of the longest common substring in each string, and its length.
 
-    Only substrings longer than `shortest` count; without one the length is 0.
+    If no common substring is longer than `shortest`, the length is 0.
     """
     for size in range(min(len(a), len(b)), shortest, -1):
         for at in range(len(a) - size + 1):
@@ -105,12 +105,12 @@ def longest_common(a: str, b: str, shortest: int = 0) -> tuple[int, int, int]:
 
 
 class Lemmatizer(Model):
-    """Classifier that chooses an edit script for each word with its label.
+    """Classifier that chooses an edit script for each word, given its label.
 
     Parameters
     ----------
     epochs : int
-        Number of passes over the distinct pairs of word and label.
+        Number of passes over the distinct (word, label) pairs.
     random_state : int
         Seed of the random number generator.
 
@@ -163,7 +163,7 @@ class Lemmatizer(Model):
         return self
 
     def _limit_scripts(self, scripts: Sequence[Script | None], words: Sequence[str]) -> None:
-        """Require scripts to keep two letters, or one if they did in training: *sing* is not *se*."""
+        """Require each script to keep at least `MIN_STEM` letters, unless it kept fewer in training."""
         shortest: dict[Script, int] = {}
         for script, word in zip(scripts, words, strict=True):
             if script is not None and script.n_before + script.n_after:
@@ -189,18 +189,18 @@ class Lemmatizer(Model):
 
 
 class Pairs(NamedTuple):
-    """The distinct pairs of word and label in a text."""
+    """The distinct (word, label) pairs in a text."""
 
     types: IntArray
     labels: IntArray
     examples: npt.NDArray[np.int64]
-    """Position of one word of the text for each pair."""
+    """For each pair, the position of one of its words in the text."""
     of_words: npt.NDArray[np.int64]
-    """The pair of each word."""
+    """The index of the pair of each word."""
 
     @classmethod
     def from_text(cls, text: EncodedText, labels: IntArray) -> "Pairs":
-        """Collect the distinct pairs of the words of a text and their labels."""
+        """Collect the distinct (word, label) pairs of a text."""
         n_labels = len(text.label_values)
         codes = text.types.astype(np.int64) * n_labels + labels
         codes, examples, of_words = np.unique(codes, return_index=True, return_inverse=True)
@@ -208,7 +208,7 @@ class Pairs(NamedTuple):
         return cls(types.astype(np.int32), own.astype(np.int32), examples, of_words)
 
     def as_text(self, text: EncodedText, is_kept: npt.NDArray[np.bool_] | None = None) -> EncodedText:
-        """Return the pairs, or the kept ones, as sentences of one word each."""
+        """Return all pairs, or the kept ones, as a text with one word per sentence."""
         types = self.types if is_kept is None else self.types[is_kept]
         return text._replace(indptr=np.arange(len(types) + 1), types=types)
 

@@ -1,7 +1,7 @@
 """Multiword tokens: splitting a token into its syntactic words.
 
-A splitting derives the words from the token. An edit script makes one of them, the stem, from the token; the
-other words are substrings of the token or constant strings.
+A splitting derives the words from the token. Either it cuts the token into substrings, or an edit script
+turns the token into one of the words (the stem), and the other words are constant strings.
 """
 
 from collections import Counter
@@ -46,28 +46,28 @@ w.upos w.shape
 w.upos w.suffix3
 w.tag w.suffix4
 """
-"""Features of a token. Its label describes known stems: ``upos`` is the shortest ending that leaves a known
-word, with the part of speech of that word; ``tag`` uses the longest such ending, ``label`` all of them."""
+"""Feature templates of a token. ``upos``, ``tag`` and ``label`` describe endings whose removal leaves a known
+word, with the part of speech of that word: the shortest such ending, the longest, and all of them."""
 MIN_ENDINGS = 40
-"""Minimum number of distinct endings for looking up stems; with fewer, the endings suffice as features."""
+"""Minimum number of distinct endings for which stems are looked up; fewer endings suffice as features."""
 MAX_ENDING = 8
 MAX_KNOWN = 100_000
 """Maximum number of cached tokens."""
 
 
 class Splitting(NamedTuple):
-    """Splits a token into words."""
+    """A rule that splits a token into words."""
 
     cuts: tuple[int, ...]
     """Positions of the cuts, from the start or, if negative, from the end; empty if there is a script."""
     stem: int = 0
-    """Position of the word that the script makes."""
+    """Position of the word that the script produces."""
     script: Script | None = None
     others: tuple[str, ...] = ()
     """The other words."""
 
     def apply(self, form: str) -> tuple[str, ...]:
-        """Return the words of a token, or the token itself if the splitting does not apply."""
+        """Return the words of a token, or only the token itself if the splitting does not apply."""
         if self.script is None:
             places = [cut if cut >= 0 else len(form) + cut for cut in self.cuts]
             bounds = [0, *places, len(form)]
@@ -118,13 +118,13 @@ class MultiwordSplitter(Model):
     Attributes
     ----------
     splittings_ : list of Splitting or None
-        None stands for single words.
+        The splittings that can be predicted; None means that the token is a single word.
     exceptions_ : dict of str to int
         Training tokens that the classifier gets wrong, with the index of their splitting.
     endings_ : list of str
         Lower-case endings to remove when looking for known stems; empty if stems are not used.
     stems_ : Lexicon
-        Tokens that are single words, by the upper half of their hash, with their part of speech.
+        The upper halves of the hashes of single-word tokens, with their parts of speech.
     classifier_ : WordClassifier
     """
 
@@ -192,7 +192,7 @@ class MultiwordSplitter(Model):
         self.restore()
 
     def _encode(self, forms: Sequence[str]) -> tuple[EncodedText, IntArray]:
-        """Return the tokens as sentences of one word each, and their labels."""
+        """Return the tokens as a text with one token per sentence, and their labels."""
         labels: dict[tuple[str, ...], int] = {}
         numbers = [labels.setdefault(label, len(labels)) for label in self._describe(forms)]
         no_words = Lexicon(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32))
@@ -206,7 +206,7 @@ class MultiwordSplitter(Model):
         return text, np.array(numbers, dtype=np.int32)
 
     def _describe(self, forms: Sequence[str]) -> list[tuple[str, str, str]]:
-        """Return the labels of tokens: endings that leave known stems, with the tags of the stems."""
+        """Return the labels of tokens: endings after known stems, with the tags of these stems."""
         if not self.endings_:
             return [("", "", "")] * len(forms)
         endings = set(self.endings_)
@@ -247,7 +247,7 @@ class MultiwordSplitter(Model):
     def check_fitted_state(self) -> None:
         """Check that there is one outcome per splitting."""
         expect(len(self.classifier_.pieces) == len(self.splittings_), "a piece for each splitting")
-        expect(not self.classifier_.moving, "templates without other tokens")
+        expect(not self.classifier_.moving, "templates that use no other tokens")
         expect(len(self.stems_.forms) == len(self.stems_.classes), "a part of speech for each stem")
         expect(
             all(0 <= number < len(self.splittings_) for number in self.exceptions_.values()),

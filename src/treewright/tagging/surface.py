@@ -21,11 +21,11 @@ class Surface(NamedTuple):
 
     form: str
     words: tuple[str, ...]
-    """Its syntactic words; for a multiword token several words, or one that differs from the form."""
+    """Its syntactic words; a multiword token has several words, or one that differs from the form."""
     spaces: str
     """The white space after the token."""
     upos: str = "_"
-    """Its part of speech, unless it is a multiword token."""
+    """Its part of speech, or "_" for a multiword token."""
 
     @property
     def is_multiword(self) -> bool:
@@ -36,9 +36,9 @@ class Surface(NamedTuple):
 def surface_tokens(tree: DepTree) -> list[Surface]:
     """Return the tokens of a sentence with the white space after them, from ``# text`` or the MISC column.
 
-    SpacesAfter takes precedence. Without it, ``# text`` gives the white space inside the sentence, and
-    SpaceAfter that after its last token. If ``# text`` does not match the tokens, SpaceAfter gives all. The
-    default is a space.
+    SpacesAfter takes precedence. Without it, ``# text`` determines the white space inside the sentence, and
+    SpaceAfter the white space after its last token. If ``# text`` does not match the tokens, SpaceAfter
+    determines all white space. The default is one space.
     """
     ranges: dict[int, tuple[int, list[str]]] = {}
     for extra in tree.extra_lines:
@@ -63,7 +63,7 @@ def surface_tokens(tree: DepTree) -> list[Surface]:
 
 
 def _align(forms: Sequence[str], text: str) -> list[str]:
-    """Return the white space after each form but the last; an empty list if the text does not match."""
+    """Return the white space after each form except the last; an empty list if the text does not match."""
     spaces = []
     at = 0
     for form in forms:
@@ -78,7 +78,7 @@ def _align(forms: Sequence[str], text: str) -> list[str]:
 
 
 def spaces_after(misc: str) -> str:
-    """Return the white space given in a MISC column."""
+    """Return the white space that a MISC column specifies."""
     if misc == "_":
         return " "
     for item in misc.split("|"):
@@ -130,5 +130,5 @@ def join_sentences(sentences: Sequence[Sequence[Surface]], begins_paragraph: Seq
 
 
 def begins_paragraph(tree: DepTree) -> bool:
-    """Return whether a comment starts a new paragraph or document."""
+    """Return whether a sentence starts a new paragraph or document, according to its comments."""
     return any(PARAGRAPH.match(comment) for comment in tree.comments)

@@ -75,16 +75,14 @@ w-1.tag w.lower
 w-1.label w.suffix3
 w-1.tag w.class w+1.class
 """
-"""A tag combines UPOS and XPOS; a label adds the morphological features."""
+"""Templates of previous words. A tag combines UPOS and XPOS; a label adds the morphological features."""
 
 MIN_COUNT, LARGE = 2, 5000
-"""Minimum count of a feature, and the number of sentences from which it applies; below that it is 1."""
+"""Minimum count of a feature if there are at least `LARGE` training sentences; otherwise it is 1."""
 MIN_CLASS_COUNT, MIN_CLASS_SHARE = 3, 0.05
-"""Minimum count for a word to get a tag class, and minimum share of a tag to be part of it."""
+"""Minimum count of words that get a tag class, and minimum relative frequency of the tags in a class."""
 TAGGED_AT_A_TIME = 10_000
 """Number of sentences per batch."""
-
-"""Called with a log line after each step."""
 
 
 class Label(NamedTuple):
@@ -117,7 +115,7 @@ class TaggingScore:
     feats : float
         Accuracy of the morphological features.
     all_tags : float
-        Share of the words for which UPOS, XPOS and features are all right.
+        Percentage of words whose UPOS, XPOS and features are all correct.
     lemma : float
         Accuracy of the lemmas, over the words whose gold lemma is not ``"_"``.
     n_words : int
@@ -166,7 +164,7 @@ class Tagger(Annotator):
     labels_ : list of Label
         The combinations of UPOS, XPOS and features that can be predicted.
     lexicon_ : Lexicon
-        Frequent words with the class of tags they occurred with.
+        Frequent words with their tag classes: the sets of tags that they occurred with.
     classifier_ : WordClassifier
         Predicts the label of each word.
     lemmatizer_ : Lemmatizer or None
@@ -242,7 +240,7 @@ class Tagger(Annotator):
         check_trees(trees)
         gold = _labels(trees)
         if not gold:
-            raise InputError("no training sentences with words; expected at least one")
+            raise InputError("there are no training sentences with words; expected at least one")
         identity = fingerprint([__version__, self.epochs, self.random_state], trees) if checkpoint else ""
         kept = Checkpoint(checkpoint, identity) if checkpoint else None
         self._set_labels(_most_frequent(gold))
@@ -310,12 +308,12 @@ class Tagger(Annotator):
         return compare_tags(trees, self.predict(trees))
 
     def has_classes(self, words: Sequence[str]) -> list[bool]:
-        """Return which words, ignoring case, were frequent enough in training to have a tag class."""
+        """Return whether each word, ignoring case, was frequent enough in training to have a tag class."""
         found: list[bool] = np.isin(hash_words(words, LOWER), self.lexicon_.forms).tolist()
         return found
 
     def check_fitted_state(self) -> None:
-        """Check that each word has a class and each label has pieces."""
+        """Check that each word in the lexicon has a class, and that each label has pieces."""
         expect(len(self.lexicon_.forms) == len(self.lexicon_.classes), "a class for each form")
         expect(len(self.classifier_.pieces) == len(self.labels_), "pieces of each label")
 
@@ -401,7 +399,7 @@ def jackknife(
     tagger: Tagger | None = None,
     client: Client | None = None,
 ) -> list[DepTree]:
-    """Tag training sentences by cross-validation: each by a tagger that was not trained on it.
+    """Tag training sentences by cross-validation, each with a tagger that was not trained on it.
 
     Parameters
     ----------
@@ -416,7 +414,7 @@ def jackknife(
     random_state : int
         Seed for the assignment of documents to folds.
     tagger : Tagger, optional
-        Provides the parameters of the taggers; it is not changed.
+        Tagger whose parameters are used; it is not changed.
     client : distributed.Client, optional
         Dask client to run on instead of local threads; it does not change the result.
     """
@@ -427,7 +425,7 @@ def jackknife(
     tagger = tagger or Tagger()
     options = {"epochs": tagger.epochs, "random_state": tagger.random_state}
     parts, description = deal_folds(trees, folds, by=fold_by, random_state=random_state)
-    report(f"tags by jackknifing: {description}")
+    report(f"jackknife tagging: {description}")
     bare = [_tagged_words(tree) for tree in trees]
     tagged = list(trees)
     found = map_jobs(
@@ -445,7 +443,7 @@ def jackknife(
 
 
 def _tag_part(trees: list[DepTree], options: dict[str, int], part: npt.NDArray[np.int64]) -> list[Tags]:
-    """Tag the sentences of a fold with a tagger trained on the others."""
+    """Tag the sentences of a fold with a tagger trained on the other folds."""
     held_out = set(part.tolist())
     with silenced():
         tagger = Tagger(**options).fit([tree for number, tree in enumerate(trees) if number not in held_out])
@@ -462,7 +460,7 @@ def _retagged(tree: DepTree, tags: Tags) -> DepTree:
 
 
 def compare_tags(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> TaggingScore:
-    """Compare the tags and lemmas of the same sentences."""
+    """Compare predicted with gold tags and lemmas of the same sentences."""
     n_right = Counter[str]()
     n_words = n_lemmas = 0
     for right, found in zip(gold, predicted, strict=True):
@@ -481,7 +479,7 @@ def compare_tags(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> Taggi
 
 
 def label_pieces(labels: Sequence[Label]) -> list[list[int]]:
-    """Return the numbers of the pieces of each label: UPOS, XPOS, each feature, and the whole label."""
+    """Return the indices of the pieces of each label (UPOS, XPOS, each feature, and the whole label)."""
     numbers: dict[tuple[str, ...], int] = {}
     return [[numbers.setdefault(piece, len(numbers)) for piece in _pieces_of(label)] for label in labels]
 
@@ -505,7 +503,7 @@ def _most_frequent(labels: Sequence[Label]) -> list[Label]:
 
 
 def _make_lexicon(words: Sequence[str], tags: Sequence[str]) -> Lexicon:
-    """Number the sets of tags that lower-cased words occur with."""
+    """Return the tag class of each frequent lower-cased word: the index of the set of its tags."""
     forms = hash_words(words, LOWER)
     counts: dict[int, Counter[str]] = {}
     for form, tag in zip(forms.tolist(), tags, strict=True):

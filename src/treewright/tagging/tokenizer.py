@@ -93,7 +93,7 @@ c+1.word_begin c.folded
 c.word_end c+1.folded
 c.word_end c.begun_size c+1.word_begin c+1.kind
 """
-"""Features of a character for token boundaries."""
+"""Feature templates of a character, for token boundaries."""
 SENTENCE_TEMPLATES = """
 t.gap t.since
 t.lower
@@ -168,25 +168,25 @@ t.last t+1.last
 t.size t+1.size t.first t+1.first
 t.start t.since t+1.shape
 """
-"""Features of a token for sentence boundaries."""
+"""Feature templates of a token, for sentence boundaries."""
 MIN_COUNT = 2
 PENALTY, SHUFFLED_PENALTY = 3e-3, 1e-4
 MIN_SHUFFLED, N_SHUFFLED = 2500, 2
-"""Minimum number of training sentences for learning sentence boundaries from shuffled copies of the text,
-which have more pairs of adjacent sentences; and the number of such copies."""
+"""Minimum number of training sentences for which sentence boundaries are also learnt from shuffled copies of
+the text, which contain more pairs of adjacent sentences, and the number of these copies."""
 BLOCK = 1 << 15
 """Number of characters per block."""
 MARGIN = 1 << 10
-"""Characters at the end of a block that are processed again with the next block, as context."""
+"""Number of characters at the end of a block that are processed again with the next block, as context."""
 MIN_CASED, FREQUENT = 3, 20
-"""Minimum count of a word inside sentences to get a case class, and to count as frequent."""
+"""Minimum counts inside sentences for a word to have a case class, and to be classed as frequent."""
 CASE_SHARES = [0.02, 0.2, 0.8, 0.98]
-"""Boundaries between case classes, as the share of capitalised occurrences inside sentences."""
+"""Thresholds between case classes: fractions of capitalised occurrences inside sentences."""
 MIN_UNSPACED_SHARE = 0.2
-"""Minimum share of token boundaries without a space in a language that is written without spaces."""
+"""Minimum fraction of adjacent characters in different tokens in a language written without spaces."""
 MIN_JOINED = 1000
 MAX_SPLIT_SHARE = 0.0005
-"""Maximum share of token boundaries between two kinds of characters that are then always joined."""
+"""Maximum fraction of token boundaries between two kinds of characters that are always joined."""
 BYTE_ORDER_MARK = "\ufeff"
 UNWRITABLE = str.maketrans({"\0": "\ufffd", **dict.fromkeys("\t\n\r", " ")})
 """Replacements for characters that CoNLL-U cannot represent in a word."""
@@ -259,8 +259,8 @@ class _Buffer:
 class Tokenizer(Model):
     """Tokenizer that splits text into sentences, tokens and syntactic words.
 
-    A blank line always ends a sentence. Other white space counts as a space, unless the training data has
-    line breaks in SpacesAfter.
+    A blank line always ends a sentence. Any other white space is treated as a space, unless the training data
+    has line breaks in SpacesAfter.
 
     Parameters
     ----------
@@ -284,9 +284,10 @@ class Tokenizer(Model):
     has_lines_ : bool
         Whether line breaks are distinguished from spaces.
     cased_ : TokenLexicon
-        Frequent words in lower case, with the class of how often they are capitalised inside sentences.
+        Frequent words in lower case, with classes that describe how often they are capitalised inside
+        sentences.
     words_ : ndarray of uint32
-        Frequent words, for languages written without spaces.
+        Hashes of frequent words; empty for languages written with spaces.
 
     See Also
     --------
@@ -340,7 +341,7 @@ class Tokenizer(Model):
         check_trees(trees)
         sentences = [surface_tokens(tree) for tree in trees if len(tree)]
         if not sentences:
-            raise InputError("no training sentences with words; expected at least one")
+            raise InputError("there are no training sentences with words; expected at least one")
         gold = join_sentences(sentences, [begins_paragraph(tree) for tree in trees if len(tree)])
         options = [__version__, self.epochs, self.random_state, gold.text, gold.token_ends.nonzero()]
         kept = Checkpoint(checkpoint, fingerprint(options, trees)) if checkpoint else None
@@ -351,7 +352,7 @@ class Tokenizer(Model):
         return self
 
     def _report_scores(self, sentences: Sequence[Sequence[Surface]]) -> None:
-        """Split the raw text of the sentences and log the F1 scores."""
+        """Split the raw text of the sentences, and log the F1 scores of tokens and sentences."""
         text = join_sentences(sentences, [False] * len(sentences)).text
         gold = _list_spans(sentences)
         found = _list_spans([surface_tokens(tree) for tree in self.split(text)])
@@ -400,7 +401,7 @@ class Tokenizer(Model):
         )
 
     def _sentence_keys(self, gold: TreebankText) -> tuple[npt.NDArray[np.uint64], Booleans]:
-        """Return the features of the tokens that may end a sentence, and whether they do."""
+        """Return the features of the tokens that may end a sentence, and whether they end one."""
         text = encode_characters(gold.text)
         begins, stops = _list_tokens(text, gold.token_ends)
         attributes, is_last = self._token_attributes(text, begins, stops)
@@ -449,18 +450,19 @@ class Tokenizer(Model):
     def split(self, text: str) -> list[DepTree]:
         """Split a text into sentences.
 
-        Each sentence has its text in a comment and its multiword tokens. The MISC column has the white space
-        after each token (SpaceAfter or SpacesAfter) and its position in the text (TokenRange).
+        Each sentence has its text in a comment, and its multiword tokens in extra lines. The MISC column has
+        the white space after each token (SpaceAfter or SpacesAfter) and its position in the text
+        (TokenRange).
         """
         if not isinstance(text, str):
             raise InputError(f"text is a {type(text).__name__}; expected a str")
         return list(self.iter_split([text]))
 
     def iter_split(self, pieces: Iterable[str]) -> Iterator[DepTree]:
-        """Yield the sentences of a text that arrives in pieces; the cuts between pieces do not matter.
+        """Yield the sentences of a text that arrives in pieces; the result does not depend on the pieces.
 
-        Memory does not grow with the text: a sentence of more than 30,000 characters is cut. White space at
-        the end of the text that is longer than that is only reflected in the offsets.
+        Memory use does not grow with the text: sentences of more than about 30,000 characters are cut, and
+        longer white space at the end of the text is truncated.
         """
         self.check_is_fitted()
         buffer = _Buffer(pieces)
@@ -487,7 +489,8 @@ class Tokenizer(Model):
     def _find_settled(self, block: str, *, is_final: bool) -> tuple["TokenSpans", int]:
         """Return the sentences of a block that do not depend on later text, and where they end.
 
-        White space after a sentence belongs to it. If no sentence is complete, one is cut.
+        White space after a sentence belongs to it. If no sentence is complete, the text is cut within a
+        sentence.
         """
         found = self._find_ends(encode_characters(block))
         if is_final:
@@ -626,7 +629,7 @@ def _list_tokens(text: Characters, ends: Booleans) -> tuple[Integers, Integers]:
 
 
 def _find_joined(text: Characters, ends: Booleans) -> Booleans:
-    """Return the pairs of character kinds that are adjacent in tokens, but hardly ever split between two."""
+    """Return the pairs of character kinds that are often adjacent, but almost never in different tokens."""
     pairs = text.kinds[:-1].astype(np.int64) * N_KINDS + text.kinds[1:]
     counts = np.bincount(pairs, minlength=N_KINDS**2)
     splits = np.bincount(pairs[ends[:-1]], minlength=N_KINDS**2)
@@ -635,7 +638,7 @@ def _find_joined(text: Characters, ends: Booleans) -> Booleans:
 
 
 def _list_spans(sentences: Sequence[Sequence[Surface]]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Return the spans of tokens and sentences, counted in characters other than white space."""
+    """Return the spans of tokens and sentences in characters, not counting white space."""
     tokens, spans = set(), set()
     at = 0
     for sentence in sentences:

@@ -32,7 +32,7 @@ from treewright.web.schemas import (
 N_ALTERNATIVES = 3
 N_REASONS = 10
 DIGITS = 6
-"""Significant digits of probabilities."""
+"""Number of significant digits of probabilities."""
 
 
 def dependency_sentence(
@@ -43,7 +43,7 @@ def dependency_sentence(
     marked: Sequence[int] = (),
     unknown: Sequence[int] | None = None,
 ) -> DependencySentence:
-    """Return a parsed sentence with a drawing, in which the arcs of some words may be highlighted."""
+    """Return a parsed sentence with a drawing, in which the arcs of the words in `marked` are highlighted."""
     text = tree.text
     return DependencySentence(
         words=tree.words,
@@ -65,7 +65,7 @@ def dependency_sentence(
 def constituent_sentence(
     tree: ConstTree, *, pictures: Layout | None, marked: Sequence[int] = ()
 ) -> ConstituentSentence:
-    """Return a parsed sentence with a drawing, in which some nodes may be highlighted."""
+    """Return a parsed sentence with a drawing, in which the nodes in `marked` are highlighted."""
     words = [unescape_word(word) for word in tree.words()]
     text = " ".join(words)
     return ConstituentSentence(

@@ -10,7 +10,7 @@ from treewright.data.deptree import DepTree
 from treewright.web.texts import split_plainly
 
 MIN_KNOWN = 0.5
-"""Minimum fraction of the words of a list that a model must know."""
+"""A list of examples is only used if the model knows more than this fraction of its words."""
 
 
 @cache
@@ -27,12 +27,14 @@ Split: TypeAlias = Callable[[str], Iterable[DepTree]]
 def choose_examples(
     knows_words: Callable[[Sequence[str]], Sequence[bool] | None], split: Split = split_plainly
 ) -> list[str]:
-    """Return the list of sentences whose words a model knows best; empty if it knows too few of each.
+    """Return the list of sentences with the largest fraction of words that a model knows.
+
+    The result is empty if this fraction is too small.
 
     Parameters
     ----------
     knows_words : callable
-        Returns whether the model has seen each word; None if it is not known.
+        Returns whether the model knows each word; None if this cannot be determined.
     split : callable
         Splits text as the model does; the default finds no words in scripts without spaces.
     """

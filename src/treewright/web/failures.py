@@ -87,14 +87,14 @@ def _answer_invalid(request: Request, error: Exception) -> Response:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         reason = str(first.get("ctx", {}).get("error", first["msg"]))
-        return failure(400, f"the body is not JSON ({reason}); expected an object")
+        return failure(400, f"the body is not JSON ({reason}); expected a JSON object")
     place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
     if first["type"] == "value_error":  # already one of our messages
         return failure(422, f"{place} has {first['ctx']['error']}")
     if first["type"] == "missing":
         return failure(422, f"{place} is missing; expected a value")
     if first["type"] == "extra_forbidden":
-        return failure(422, f"{quote(place)} is not a field of the request; expected those listed in /docs")
+        return failure(422, f"{quote(place)} is not a field of the request; expected a field listed in /docs")
     expected = re.sub(r"^\w+ should (be |have )?", "", first["msg"])
     if first["type"] == "string_pattern_mismatch":  # users cannot be expected to read a regular expression
         expected = "no whitespace and no control characters"

@@ -80,7 +80,7 @@ class Gate:
         await self._app(scope, _handing(body, receive), send)
 
     async def _read(self, receive: Receive) -> bytes | None:
-        """Return the body, or slightly more than the maximum of it; None if the client has disconnected."""
+        """Return the body, or only its beginning if it is too large; None if the client has disconnected."""
         body = bytearray()
         while len(body) <= self._max_bytes:
             message = await receive()

@@ -45,7 +45,7 @@ Fixed = Sequence[Mapping[int, int]] | None
 """The fixed heads of each sentence."""
 TAGS_SHOWN = 200
 MOST_FEATURES = 10_000
-"""Maximum number of features of an arc: all of them, so that totals are complete."""
+"""Maximum number of features of an arc; large enough to include all of them, so that totals are complete."""
 EXPECTED_TAGS = "tags for all words, a model trained with --tags predicted, or serve --tagger"
 
 
@@ -66,7 +66,7 @@ class MissingTagsError(InputError):
 
 
 class Certainty(NamedTuple):
-    """The head probabilities of a sentence, and its fixed heads."""
+    """The marginal head probabilities of a sentence, and its fixed heads."""
 
     marginals: npt.NDArray[np.float64]
     fixed: Mapping[int, int] | None
@@ -129,7 +129,7 @@ class ServedModel(ABC):
         )
 
     def _knows_words(self, words: Sequence[str]) -> Sequence[bool] | None:
-        """Return whether the model has seen each word, or its tagger has seen it often; None if unknown."""
+        """Return whether the parser, or else its tagger, knows each word; None if this is not recorded."""
         known = self._parser.knows_words(words)
         return self._tagger.has_classes(words) if known is None and self._tagger is not None else known
 
@@ -255,7 +255,7 @@ class ServedDependencies(ServedModel):
         return [Certainty(*pair) for pair in zip(squares, fixed, strict=True)]
 
     def _confidence(self, tree: DepTree, known: Certainty) -> list[float]:
-        """Return the probability of the head of each word of a tree."""
+        """Return, for each word of a tree, the probability of its head."""
         found = self._parser.confidence(tree, known.marginals, fixed=known.fixed)
         return [rounded(one) for one in found.tolist()]
 
@@ -268,7 +268,7 @@ class ServedDependencies(ServedModel):
         return [number for number, (word, is_known) in pairs if not is_known and has_letters(word)]
 
     def _features(self, found: list[DepTree]) -> list[list[list[WeighedFeature]]]:
-        """Return the features of the arc of each word of each tree, if the model has features."""
+        """Return, for each word of each tree, the features of its arc; empty if the model has no features."""
         if not self._parser.has_arc_reasons:
             return [[[] for _ in tree.words] for tree in found]
         return self._parser.arc_reasons(found, n=MOST_FEATURES)
@@ -359,7 +359,7 @@ SERVED: dict[str, type[ServedModel]] = {
     "dependencies": ServedDependencies,
     "constituents": ServedConstituents,
 }
-"""Classes of served models, by the kind of their analyses."""
+"""Classes of served models, by the kind of trees that they find."""
 
 
 def serve_model(name: str, parser: Annotator, tagger: Tagger | None = None) -> ServedModel:

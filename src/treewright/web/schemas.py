@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 MOST_TREES = 50
 """Maximum number of k-best trees per sentence."""
 PLAIN = r"^[^\u0000-\u0020\u007f-\u009f\u2028\u2029]+$"
-"""A word in any format: no whitespace, except no-break spaces, and no control characters."""
+"""Pattern of words that all formats allow: no whitespace except no-break spaces, no control characters."""
 
 Layout = Literal["horizontal", "vertical"]
 Plain = Annotated[str, Field(min_length=1, max_length=200, pattern=PLAIN)]
@@ -30,8 +30,8 @@ class GivenWord(Question):
 class FixedArc(Question):
     """An arc that all trees must have."""
 
-    word: int = Field(ge=1, le=100_000, description="The word, from 1.")
-    head: int = Field(ge=0, le=100_000, description="Its head; 0 is the root.")
+    word: int = Field(ge=1, le=100_000, description="Number of the word, from 1.")
+    head: int = Field(ge=0, le=100_000, description="Number of its head; 0 is the root.")
 
 
 class ParseRequest(Question):
@@ -63,7 +63,8 @@ class ParseRequest(Question):
     def _have_one_input(self) -> Self:
         given = self.model_fields_set & {"text", "sentences"}
         if len(given) != 1:
-            raise ValueError(f"{' and '.join(sorted(given)) or 'neither'}; expected text or sentences")
+            found = "both text and sentences" if given else "neither text nor sentences"
+            raise ValueError(f"{found}; expected one of them")
         return self
 
 
@@ -116,10 +117,10 @@ class ModelDescription(Answer):
     name: str
     kind: Kind
     class_name: str = Field(alias="class")
-    explains: bool = Field(description="Whether /explain supports it.")
+    explains: bool = Field(description="Whether /explain supports the model.")
     compares: bool = Field(description="Whether /explain compares the two best trees.")
     needs_tags: bool = Field(description="Whether sentences must have tags.")
-    tags_known: list[str] = Field(description="Tags of the training set, at most 200.")
+    tags_known: list[str] = Field(description="Tags that occur in the training set (at most 200).")
     examples: list[str] = Field(description="Example sentences with words of the training set.")
 
 
@@ -143,7 +144,7 @@ class RelationMeaning(Meaning):
 
 
 class Meanings(Answer):
-    """Descriptions of relations, tags and labels; a subtype has that of its universal relation."""
+    """Descriptions of relations, tags and labels; for a subtype, use that of its universal relation."""
 
     groups: dict[str, str] = Field(description="Groups of relations.")
     relations: dict[str, RelationMeaning]
@@ -162,7 +163,7 @@ class DependencySentence(Answer):
     deprels: list[str]
     confidence: list[float] | None = Field(description="Probability of each word's head.")
     unknown: list[int] | None = Field(
-        description="Words, from 1, that are not in the training set; null if unknown."
+        description="Numbers of the words, from 1, that are not in the training set; null if unknown."
     )
     svg: str | None
     conllu: str
@@ -181,7 +182,7 @@ class ConstituentSentence(Answer):
 
 
 class Ranked(Answer):
-    """Rank, score and probability of one of the k-best trees."""
+    """Score and probability of one of the k-best trees."""
 
     score: float
     probability: float | None = Field(
@@ -189,7 +190,7 @@ class Ranked(Answer):
         "k-best trees); null if the model does not estimate it."
     )
     differs: list[int] = Field(
-        description="Words whose arcs differ from those of the best tree, or nodes that it lacks."
+        description="Words whose arcs differ from the best tree, or nodes that the best tree lacks."
     )
 
 
@@ -226,7 +227,7 @@ class FeatureWeight(Answer):
     text: str = Field(description="The feature in the notation of the model.")
     sentence: str = Field(description="The feature in plain English.")
     weight: float = Field(description="Positive if it favours the tree.")
-    arcs: list[int] = Field(description="Words, from 1, whose arcs have the feature.")
+    arcs: list[int] = Field(description="Numbers of the words, from 1, whose arcs have the feature.")
     rank: int = Field(description="The tree with the feature: 1 is the best, 2 the second best.")
 
 

@@ -41,14 +41,14 @@ def listen(host: str, port: int) -> socket.socket:
     InputError
         If the port is in use, or the address is not available.
     """
-    place = f"port {port} of {host}"
+    place = f"port {port} at {host}"
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise InputError(f"{place} does not exist ({error.strerror}); expected another --host") from error
+        raise InputError(f"{place} does not exist ({error.strerror}); choose another --host") from error
     try:
         if os.name == "posix":  # on other systems it would let two programs share one port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -58,10 +58,10 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise InputError(
-                f"{place} is in use; expected a free port; use --port 0 to choose one"
+                f"{place} is in use; expected a free port; use --port 0 for any free port"
             ) from error
         reason = f"{place} is not available ({error.strerror})"
-        raise InputError(f"{reason}; expected another --host or --port") from error
+        raise InputError(f"{reason}; choose another --host or --port") from error
     return listener
 
 

@@ -118,8 +118,9 @@ class Service:
             len(each.word) for words in request.sentences for each in words
         )
         if n_characters > self.limits.max_characters:
+            found = f"the request has {n_characters} characters"
             expected = f"at most {self.limits.max_characters}"
-            raise TooMuchError(f"{n_characters} characters; expected {expected}; send several requests")
+            raise TooMuchError(f"{found}; expected {expected}; send several requests")
         if not request.text:
             if request.raw:
                 raise InputError("raw has no effect with sentences; expected text")
@@ -132,10 +133,10 @@ class Service:
     def _check_size(self, sentences: Sentences, k: int) -> None:
         limits = self.limits
         if len(sentences) > limits.max_sentences:
-            found = f"{len(sentences)} sentences"
+            found = f"the request has {len(sentences)} sentences"
             raise TooMuchError(f"{found}; expected at most {limits.max_sentences}; send several requests")
         if len(sentences) * k > limits.max_trees:
-            found = f"{k} trees of {len(sentences)} sentences"
+            found = f"the request is for {k} trees of each of {len(sentences)} sentences"
             raise TooMuchError(f"{found}; expected at most {limits.max_trees} trees; send several requests")
         for number, sentence in enumerate(sentences, start=1):
             n_words = len(sentence) if isinstance(sentence, DepTree) else len(sentence.words())
@@ -147,7 +148,7 @@ class Service:
 
 
 def make_tree(words: Sequence[GivenWord], kind: str) -> DepTree:
-    """Return words with their tags as a tree; the tags for a constituency model go to XPOS."""
+    """Return words with their tags as a tree; for a constituency model, the tags are stored as XPOS."""
     upos = [each.tag or MISSING for each in words]
     xpos = [each.xpos or (each.tag if kind == "constituent" else None) or MISSING for each in words]
     return DepTree([each.word for each in words], upos=upos, xpos=xpos)

@@ -27,7 +27,7 @@ class Splitter:
     Parameters
     ----------
     language : str
-        Language code of spaCy; ``"xx"`` is any.
+        Language code of spaCy; ``"xx"`` stands for any language.
     """
 
     def __init__(self, language: str = "xx") -> None:

@@ -20,17 +20,17 @@ class ServiceLimits:
     Parameters
     ----------
     max_characters : int
-        Maximum number of characters of a request.
+        Maximum number of characters per request.
     max_words : int
-        Maximum number of words of a sentence. The time of parsers grows with its square or cube.
+        Maximum number of words per sentence. Parsing time grows with the square or cube of this number.
     max_sentences : int
-        Maximum number of sentences of a request.
+        Maximum number of sentences per request.
     max_trees : int
-        Maximum number of trees of a request, over all sentences.
+        Maximum number of trees per request, over all sentences.
     seconds : float
-        Maximum time of a request in seconds, including waiting.
+        Time limit of a request in seconds, including the time in the queue.
     queue : int
-        Maximum number of requests that wait while all threads are busy.
+        Maximum number of requests in the queue while all threads are busy.
     n_jobs : int
         Number of threads that parse.
     """
@@ -48,7 +48,7 @@ class ServiceLimits:
 
     @property
     def max_bytes(self) -> int:
-        """Maximum bytes of a request body, with room for tags and JSON syntax."""
+        """Maximum size of a request body in bytes, with room for tags and JSON syntax."""
         return 16_384 + 64 * self.max_characters
 
 
@@ -67,8 +67,8 @@ class OutOfTimeError(Exception):
 class WorkLine:
     """A pool of threads with a bounded queue.
 
-    A job that exceeds the time limit keeps its thread until it ends, and counts as running. A job that has
-    not started by then is cancelled.
+    A job that exceeds the time limit keeps its thread until it ends, and counts as running. A job that is
+    still in the queue at the time limit is cancelled.
 
     Parameters
     ----------

@@ -123,5 +123,5 @@ def test_words_that_have_nothing_in_common_have_no_logarithm_of_it():
 
 
 def test_logarithms_of_negative_similarities_are_refused():
-    with pytest.raises(InputError, match="some similarities are negative; expected none"):
+    with pytest.raises(InputError, match="some similarities are negative; expected 0 or more"):
         make_index([Node("a"), Node("b")], table=-np.array(TABLE)).evaluate(np.array([[0, 1]]), is_log=True)

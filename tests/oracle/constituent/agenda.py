@@ -1,4 +1,4 @@
-"""The cheapest parses by listing all of them, and scores of inferences tree by tree.
+"""The cheapest parses, by listing all parses, and the scores of inferences, by walking each decision tree.
 
 A tree is a number for a leaf, or (feature, tree if present, tree if absent).
 """
@@ -9,7 +9,7 @@ from oracle.constituent import states as cuts
 
 
 def value(tree, features):
-    """Return what a tree says of features."""
+    """Return the value of the leaf that features reach in a decision tree."""
     while isinstance(tree, tuple):
         feature, present, absent = tree
         tree = present if feature in features else absent
@@ -17,7 +17,7 @@ def value(tree, features):
 
 
 def score(trees, features):
-    """Return the sum of what trees say."""
+    """Return the sum of the values of decision trees."""
     return sum(value(tree, features) for tree in trees)
 
 
@@ -27,9 +27,9 @@ def loss(margin):
 
 
 def list_parses(state, rules, find_head, cost_of):
-    """List the inferences that lead to each complete parse with the sum of their costs.
+    """List, for each complete parse, the sum of the costs of its inferences and the inferences.
 
-    Where nothing may be inferred, all that is left goes under the top.
+    If no inference is considered, all remaining items become children of the top node.
     """
     if cuts.is_complete(state):
         return [(0.0, [])]

@@ -1,4 +1,4 @@
-"""Atomic features of an inference, by the definition of their table."""
+"""Atomic features of an inference, as defined by a table."""
 
 from oracle.constituent.states import N_BINS, PREDICATES, bin_of, terminals
 
@@ -33,7 +33,7 @@ def members(kind, argument, state, begin, size, head):
 
 
 def count(kind, state, begin, size):
-    """Return what a group without predicates counts."""
+    """Return the count that a group without predicates stands for."""
     n_words = sum(len(terminals(child)) for child in state.frontier[begin : begin + size])
     counts = {
         "n-children": size,
@@ -45,10 +45,10 @@ def count(kind, state, begin, size):
 
 
 def features(table, sizes, state, begin, size, head):
-    """Return the numbers of the features of an inference by the text of a table.
+    """Return the numbers of the features of an inference, given the text of a table.
 
-    The features of a line are, for each predicate in the order of all, one for each of its values. Those that
-    need a head are left out where there are no children.
+    A line of the table has one feature for each value of each of its predicates, in the order of
+    `PREDICATES`. Features that need a head are left out if there are no children.
     """
     found, base = set(), 0
     for line in table.strip().splitlines():

@@ -1,7 +1,7 @@
-"""States of a parse and their inferences from their definitions: items that hold others.
+"""Parse states and their inferences from their definitions, with nested items.
 
-A symbol is a number; those of labels come first, the top is 0. The values of an item are a dictionary by the
-names of predicates. The end of a sentence is an item that stands behind all others, never under any.
+A symbol is a number; labels come first, and the top label is 0. The values of an item are a dictionary from
+the names of predicates. The end of a sentence is an item after all others, which never gets a parent.
 """
 
 from itertools import product
@@ -14,7 +14,7 @@ TOP = 0
 
 
 class Item(NamedTuple):
-    """A word, or a label over other items."""
+    """A word, or a constituent with a label and children."""
 
     values: dict
     start: int
@@ -23,7 +23,7 @@ class Item(NamedTuple):
 
 
 class State(NamedTuple):
-    """All words, the end, the items without a parent, and the place no inference may begin behind."""
+    """All words, the end, the items without a parent, and the last position where an inference may begin."""
 
     words: tuple
     end: Item
@@ -32,7 +32,7 @@ class State(NamedTuple):
 
 
 class Inference(NamedTuple):
-    """The place of the first child, the number of children, and the label; a shift has no children."""
+    """The position of the first child, the number of children, and the label; a shift has no children."""
 
     begin: int
     size: int
@@ -40,7 +40,7 @@ class Inference(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What may be inferred: sets of pairs of a label and its first, last or only child."""
+    """Which inferences are considered: pairs of a label and its first, last or only child."""
 
     n_labels: int
     max_children: int
@@ -56,7 +56,7 @@ def bin_of(number):
 
 
 def initial(rows):
-    """Return the state in which nothing has been inferred, given the values of words and of the end."""
+    """Return the state before any inference, given the values of the words and of the end."""
     *words, end = (
         Item(dict(zip(PREDICATES, row, strict=True)), place, place + 1) for place, row in enumerate(rows)
     )
@@ -64,7 +64,7 @@ def initial(rows):
 
 
 def number_of_form(label, children):
-    """Return a number of 15 bits for a label over children."""
+    """Return a 15-bit hash of a label and its children's labels."""
     form = label + 1
     for child in children:
         form = (form * 0x9E3779B97F4A7C15 + child.values["label"] + 1) % 2**64
@@ -73,7 +73,7 @@ def number_of_form(label, children):
 
 
 def over(label, children, find_head):
-    """Return a label over items; `find_head` tells, by their symbols, which of them is the head."""
+    """Return an item with a label and children; `find_head` gets symbols and returns the head's index."""
     head = children[find_head(label, [child.values["label"] for child in children])]
     start, end = children[0].start, children[-1].end
     values = {
@@ -89,7 +89,7 @@ def over(label, children, find_head):
 
 
 def below(item):
-    """List an item and all that is below it."""
+    """List an item and its descendants."""
     return [item, *(each for child in item.children for each in below(child))]
 
 
@@ -109,12 +109,12 @@ def apply(state, inference, find_head):
 
 
 def is_complete(state):
-    """Tell whether the top has been inferred."""
+    """Return whether the top node has been inferred."""
     return len(state.frontier) == 1 and state.frontier[0].values["label"] == TOP
 
 
 def is_considered(state, inference, rules):
-    """Tell whether an inference may be made in a state."""
+    """Return whether an inference is considered in a state."""
     begin, size, label = inference
     length = len(state.frontier)
     if begin > state.focus or (rules.is_shifting and begin != state.focus):
@@ -136,7 +136,7 @@ def is_considered(state, inference, rules):
 
 
 def considered(state, rules):
-    """List all inferences that may be made in a state."""
+    """List all inferences that are considered in a state."""
     places = range(len(state.frontier))
     sizes, labels = range(len(state.frontier) + 1), range(rules.n_labels + 1)
     found = (Inference(*each) for each in product(places, sizes, labels))

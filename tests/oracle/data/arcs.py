@@ -1,4 +1,4 @@
-"""The basic features of an arc, read off table 1 of Qian & Liu (2015) as tuples."""
+"""The basic features of an arc as tuples, following table 1 of Qian & Liu (2015)."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ OUTSIDE = "outside"
 
 
 def look(words, tags, head, modifier, symbol):
-    """Return what a symbol such as ``h-1.tag`` stands for; position 0 of words and tags is the root."""
+    """Return the value of a symbol such as ``h-1.tag``; position 0 of words and tags is the root."""
     place, kind = symbol.split(".")
     position = (head if place[0] == "h" else modifier) + int(place[1:] or 0)
     if not 0 <= position < len(tags):
@@ -21,13 +21,13 @@ def look(words, tags, head, modifier, symbol):
 
 
 def bin_length(length):
-    """Return the shortest and the longest length of the bin of a length."""
+    """Return the shortest and the longest length in the bin of a length."""
     bins = [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 10), (11, 20), (21, None)]
     return next((low, high) for low, high in bins if high is None or length <= high)
 
 
 def features(words, tags, head, modifier):
-    """List the features of an arc: its template, its values, and its length and direction or None."""
+    """List the features of an arc: template, values, and length and direction (or None)."""
     plain = [
         (row, tuple(look(words, tags, head, modifier, symbol) for symbol in row.split()), None)
         for row in TABLE
@@ -40,7 +40,7 @@ def features(words, tags, head, modifier):
 
 
 def random_sentences(rng, sizes, n_words=6, n_tags=4):
-    """Draw the ids of words and tags of sentences, those of the root first."""
+    """Draw the ids of the words and tags of sentences, starting with the root."""
     return [
         (np.array([1, *rng.integers(3, 3 + n_words, n)]), np.array([1, *rng.integers(3, 3 + n_tags, n)]))
         for n in sizes

@@ -8,7 +8,7 @@ def is_under(heads, word, ancestor):
 
 
 def arc_is_projective(heads, word):
-    """An arc is projective when its head dominates every word that it spans."""
+    """Return whether the head of an arc dominates every word that the arc spans."""
     head = heads[word - 1]
     return all(is_under(heads, between, head) for between in range(min(head, word) + 1, max(head, word)))
 
@@ -18,7 +18,7 @@ def is_projective(heads):
 
 
 def lift(heads):
-    """Lift the shortest arc that is not projective until there is none; return heads and path words."""
+    """Lift the shortest non-projective arc until none is left; return heads and words on lifting paths."""
     heads, path = list(heads), set()
     while crossing := [word for word in range(1, len(heads) + 1) if not arc_is_projective(heads, word)]:
         word = min(crossing, key=lambda word: (abs(heads[word - 1] - word), word))
@@ -28,7 +28,7 @@ def lift(heads):
 
 
 def restore(heads, deprels):
-    """Put lifted words back, by the rules for each kind of mark, searching anew for every word."""
+    """Undo lifting by the rules for each kind of mark, with a new search for every word."""
     heads = list(heads)
 
     def children(word):

@@ -1,11 +1,11 @@
-"""Trees whose arcs may cross, by listing them all."""
+"""Dependency trees, projective or not, by listing all of them."""
 
 import itertools
 import math
 
 
 def reaches_root(heads, word):
-    """Tell whether the heads lead from `word` to 0 within as many steps as there are words."""
+    """Return whether following the heads from `word` leads to 0, in at most as many steps as words."""
     for _ in heads:
         word = heads[word - 1]
         if word == 0:
@@ -33,7 +33,7 @@ def best_total(score, single_root):
 
 
 def marginals(score, single_root=True):
-    """Return the probability of each arc, heads in rows, and the logarithm of the sum."""
+    """Return the probability of each arc, with heads in rows, and the log of the sum over trees."""
     n = len(score) - 1
     listed = trees(n, single_root)
     highest = max(total(score, heads) for heads in listed)

@@ -1,4 +1,4 @@
-"""All projective trees over some arcs, one after another."""
+"""All projective trees over a set of arcs, by enumeration."""
 
 from functools import cache
 from itertools import product
@@ -19,7 +19,7 @@ def has_cycle(heads):
 
 @cache
 def all_trees(n, single_root):
-    """List all projective trees of `n` words, tuples of heads."""
+    """List all projective trees of `n` words, as tuples of heads."""
     return [
         heads
         for heads in product(range(n + 1), repeat=n)
@@ -33,7 +33,7 @@ def arcs_of(heads):
 
 
 def trees_over(arcs, n, single_root):
-    """List the projective trees of `n` words that have no other arcs."""
+    """List the projective trees of `n` words that only have arcs from `arcs`."""
     return [heads for heads in all_trees(n, single_root) if arcs_of(heads) <= arcs]
 
 
@@ -49,7 +49,7 @@ def ranked_trees(arcs, n, single_root, part_scores, order=3):
 
 
 def random_tree(rng, n, single_root=True):
-    """Draw a projective tree: a word to head each span, then the same for the spans beside it."""
+    """Draw a projective tree: a head for each span, then the trees of the spans on both sides of it."""
     heads = [0] * n
     spans = [(1, n, 0)]
     while spans:
@@ -57,7 +57,7 @@ def random_tree(rng, n, single_root=True):
         if low <= high:
             head = int(rng.integers(low, high + 1))
             heads[head - 1] = above
-            # What follows a word may hang on it or, beside it, on the word above.
+            # Words after the head of a span may attach to it or, as its siblings, to the word above.
             end = int(rng.integers(head, high + 1)) if above or not single_root else high
             spans += [(low, head - 1, head), (head + 1, end, head), (end + 1, high, above)]
     return tuple(heads)

@@ -33,10 +33,10 @@ def best_trees(templates, order, words, weights, shift, arcs, single_root, given
 
 
 def train(templates, order, weights, shift, sentences, k, bound, rank=best_trees):
-    """Update the weights with each sentence in turn; return them after each, wrong heads, and the loss.
+    """Update the weights on each sentence; return their history, the number of wrong heads, and the loss.
 
-    `sentences` are words, heads, arcs and, if any, given scores of arcs; `rank` lists all trees over the
-    arcs, the best first.
+    `sentences` are words, heads, arcs and, optionally, given scores of arcs; `rank` lists all trees over the
+    arcs, best first.
     """
     history, n_wrong, loss = [weights.astype(float)], 0, 0.0
     for words, right, arcs, *given in sentences:

@@ -1,13 +1,13 @@
-"""Probabilities of arcs by adding up all trees."""
+"""Probabilities of arcs, summed over all trees."""
 
 import numpy as np
 from oracle.dependency.charts import all_trees, arcs_of
 
 
 def arc_marginals(score, arcs=None, *, single_root=True):
-    """Return the probabilities of arcs, in a square like `score`, and the logarithm of the sum over trees.
+    """Return the probabilities of arcs, in a square matrix like `score`, and the log of the sum over trees.
 
-    Trees are projective; with `arcs`, they have no others.
+    Trees are projective; if `arcs` is given, they have only these arcs.
     """
     trees = [
         heads for heads in all_trees(len(score) - 1, single_root) if arcs is None or arcs_of(heads) <= arcs

@@ -1,4 +1,4 @@
-"""Keys of features from their definition, with Python's integers."""
+"""Keys of features from their definition, with Python integers."""
 
 import hashlib
 from itertools import pairwise
@@ -18,7 +18,7 @@ class Words(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A part: the name of its kind, the rows of its words by letter, and what else its features know."""
+    """A part: the name of its kind, the rows of its words by letter, its directions, and its distance."""
 
     kind: str
     rows: dict
@@ -27,7 +27,7 @@ class Placed(NamedTuple):
 
 
 def unpack(sentence):
-    """Make lists of the flat arrays of a sentence."""
+    """Convert the flat arrays of a sentence to lists."""
     ends = sentence.first_morph.tolist()
     morphs = sentence.morphs.tolist()
     return Words(sentence.values.tolist(), [morphs[a:b] for a, b in pairwise(ends)])
@@ -38,18 +38,18 @@ def distance_bin(distance):
 
 
 def number(name, at):
-    """Return the odd number of 64 bits that has this name and place."""
+    """Return the odd 64-bit number for a name and a position."""
     return int.from_bytes(hashlib.blake2b(f"{name} {at}".encode(), digest_size=8).digest(), "little") | 1
 
 
 def sum_key(name, values, place):
-    """Return the sum of a seed, the values times numbers of their own, and the place times PRIME."""
+    """Return the sum of a seed, each value times its own factor, and the place times PRIME."""
     shares = [value * number(name, at) for at, value in enumerate(values, start=1)]
     return (number(name, 0) + sum(shares) + place * PRIME) % 2**64
 
 
 def template_keys(text, words, part):
-    """List the keys of templates, lines of atoms such as ``h-1.tag``."""
+    """List the keys of templates, which are lines of atoms such as ``h-1.tag``."""
     keys = []
     for at, line in enumerate(text.strip().splitlines()):
         values = []
@@ -79,7 +79,7 @@ def arc_keys(text, words, part):
 
 
 def random_corpus(rng, trees):
-    """Draw the arrays of a corpus with these trees, lists of heads; words have few different values."""
+    """Draw the arrays of a corpus with these trees (lists of heads); words have few distinct values."""
     first_row = np.cumsum([0] + [len(heads) + 6 for heads in trees])
     values = rng.integers(5, 9, size=(first_row[-1], len(ATTRIBUTES))).astype(np.int32)
     gold = np.full(first_row[-1], -1, np.int32)
@@ -95,5 +95,5 @@ def random_corpus(rng, trees):
 
 
 def random_weights(rng, size):
-    """Draw weights whose sums are exact in any order and precision, and hardly ever equal."""
+    """Draw weights whose sums are exact in any order and precision, and rarely tied."""
     return (rng.integers(-4096, 4097, size=size) / 1024).astype(np.float32)

@@ -15,7 +15,7 @@ def numbered_parts(arcs, n):
 
 
 def part_probabilities(arcs, n, single_root, part_scores):
-    """Return the probability of each part, and the logarithm of the sum over all trees."""
+    """Return the probability of each part, and the log of the sum over all trees."""
     trees = trees_over(arcs, n, single_root)
     scores = [tree_score(heads, part_scores) for heads in trees]
     highest = max(scores)
@@ -28,7 +28,7 @@ def part_probabilities(arcs, n, single_root, part_scores):
 
 
 def part_arcs(arcs, n):
-    """Return for each part the arcs by role, as (head, modifier) or a number that says why there is none."""
+    """Return the arcs of each part by role, as (head, modifier) or a code if there is none."""
 
     def arc(head, word, missing):
         return (head, word) if word else missing
@@ -55,7 +55,7 @@ def part_arcs(arcs, n):
 
 
 def part_codes(arcs, n):
-    """Return for each part a number of its kind and the directions of its arcs."""
+    """Return a number for the kind of each part and the directions of its arcs."""
     found = []
     for kind, *words in numbered_parts(arcs, n):
         if kind == "arc":
@@ -74,7 +74,7 @@ def learn(sentences, features, base, rate, n_passes, first_square):
     """Take AdaGrad steps on the log-loss of each sentence in turn.
 
     `sentences` are (arcs, n, single_root, gold heads). Each has `features`, lists by part, and `base` scores
-    by part. Returns the weights, and the averages of what they were before each step.
+    by part. Returns the final weights, and their averages over the values before each step.
     """
     names = {name for each in features for listed in each.values() for name in listed}
     weights, squares = dict.fromkeys(names, 0.0), dict.fromkeys(names, first_square)

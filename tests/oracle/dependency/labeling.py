@@ -1,4 +1,4 @@
-"""Labels of given trees: features word by word, and passive-aggressive learning, on Python's numbers.
+"""Labels of given trees: features word by word, and passive-aggressive learning, with Python numbers.
 
 A tree is a list of heads with an entry for the root.
 """
@@ -64,7 +64,7 @@ def relative_keys(text, kind, words, heads, word, relatives):
 
 
 def history_keys(words, heads, labels, word):
-    """List the features of the labels above the word and of the nearest eight to its left."""
+    """List the features of the labels above the word and of those of its eight nearest left siblings."""
     head = heads[word]
     values = words.values
     is_right = int(head < word)
@@ -99,9 +99,9 @@ def scores(weights, bits, keys, allowed):
 
 
 def label(texts, words, heads, allowed, weights, bits, given=None):
-    """List the labels of the words of a sentence; `allowed` are those of each word, root included.
+    """List the labels of the words of a sentence; `allowed` has the allowed labels of the root and each word.
 
-    What is `given` for a word and a label is added to its score.
+    The score `given` for a word and a label is added.
     """
     labels = [0] * len(heads)
     for word in downward(heads):
@@ -123,7 +123,7 @@ def slot_counts(texts, sentences, bits):
 
 
 def learn(texts, sentences, allowed, bits, count_bits, n_passes):
-    """Return the last weights by slot, and their mean over all words, each time before the update."""
+    """Return the final weights by slot, and their mean over the values before each word's update."""
     counts = slot_counts(texts, sentences, count_bits)
     weights, summed, n_steps = Counter(), Counter(), 0
     for _ in range(n_passes):

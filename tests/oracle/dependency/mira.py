@@ -1,4 +1,4 @@
-"""The smallest update of weights that gives the margins asked for, by trying all sets of constraints."""
+"""The smallest update of weights that achieves the required margins, by trying all sets of constraints."""
 
 from itertools import product
 
@@ -8,10 +8,10 @@ ZERO, FREE, BOUND = 0, 1, 2
 
 
 def smallest_update(differences, needed, bound):
-    """Return the steps that minimise half the squared update less needed @ steps, between 0 and `bound`.
+    """Return the steps between 0 and `bound` that minimise half the squared update minus needed @ steps.
 
-    `differences` are rows of a dense array. The best point has some steps at 0, some at the bound, and at
-    the others no slope.
+    `differences` are rows of a dense array. At the optimum, some steps are 0, some are at the bound, and the
+    gradient of the others is zero.
     """
     products = differences @ differences.T
     best, best_value = None, np.inf

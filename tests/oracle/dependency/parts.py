@@ -1,9 +1,9 @@
 """The parts of dependency trees, listed from their definition.
 
-A part is its kind and words: (arc, head, modifier), (pair, head, side, sibling, modifier), (grandchild,
-grandparent, head, modifier), (grand_sibling, grandparent, head, side, sibling, modifier), (triple, head,
-side, outer, sibling, modifier). Side 0 is left; sibling 0 means that there is none before, modifier 0 that
-none comes after.
+A part is a tuple of its kind and words: (arc, head, modifier), (pair, head, side, sibling, modifier),
+(grandchild, grandparent, head, modifier), (grand_sibling, grandparent, head, side, sibling, modifier),
+(triple, head, side, outer, sibling, modifier). Side 0 is left; sibling 0 means no sibling before the
+modifier, and modifier 0 no modifier after the sibling.
 """
 
 from oracle.dependency.features import Placed, arc_keys, distance_bin, template_keys
@@ -45,11 +45,11 @@ def tree_parts(heads, order=3):
 
 COLUMNS = {"arc": (1, 2), "pair": (1, 3, 4), "grandchild": (1, 2, 3), "grand_sibling": (1, 2, 4, 5)}
 COLUMNS["triple"] = (1, 3, 4, 5)
-"""Where parts keep their words; others are directions."""
+"""Positions of words in parts; the others are directions."""
 
 
 def words_in(kind, parts):
-    """List the words of parts of a kind; -1 stands for no sibling, and for the end."""
+    """List the words of the parts of a kind; -1 stands for a missing sibling and for the end."""
     found = []
     for part in parts:
         if part[0] == kind:
@@ -61,7 +61,7 @@ def words_in(kind, parts):
 
 
 def list_parts(arcs, n):
-    """List the parts of each kind over some arcs between `n` words, in the order of their numbers."""
+    """List the parts of each kind over a set of arcs between `n` words, in the order of their numbers."""
     found = {kind: [] for kind in KINDS}
     for head in range(n + 1):
         above = sorted(up for up, word in arcs if word == head)

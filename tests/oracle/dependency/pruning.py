@@ -1,4 +1,4 @@
-"""Choice of arcs and its training, from probabilities that are sums over all trees."""
+"""Pruning of arcs and its training, with probabilities that are sums over all trees."""
 
 import numpy as np
 from oracle.dependency.charts import arcs_of
@@ -18,7 +18,7 @@ def arc_slots(text, full, shift, words, arc):
 
 
 def score_square(text, full, weights, shift, words, arcs):
-    """Score arcs; return a square, heads in rows."""
+    """Score arcs; return a square matrix with heads in rows."""
     n = len(words.values) - 6
     score = np.zeros((n + 1, n + 1))
     for arc in arcs:
@@ -27,7 +27,7 @@ def score_square(text, full, weights, shift, words, arcs):
 
 
 def probable_arcs(marginal, arcs, threshold, max_heads):
-    """Keep of each word's heads the most probable, none of them far less so than the best."""
+    """Keep the best `max_heads` heads of each word that reach `threshold` times the best probability."""
     kept = set()
     for word in range(1, len(marginal)):
         heads = sorted((head for head, one in arcs if one == word), key=lambda head: -marginal[head, word])
@@ -37,9 +37,9 @@ def probable_arcs(marginal, arcs, threshold, max_heads):
 
 
 def learn(text, full, weights, shift, sentences, rate):
-    """Take an AdaGrad step for each arc in turn; return the weights, their mean over all steps, and the loss.
+    """Take an AdaGrad step for each arc in turn; return the weights, their mean, and the mean loss.
 
-    `sentences` are words, heads, and the arcs that compete. The mean is of the weights before each sentence.
+    `sentences` are words, heads, and the arcs to consider. The mean is over the weights before each sentence.
     """
     weights, squares, loss = weights.astype(float), np.zeros(len(weights)), 0.0
     before = []

@@ -1,4 +1,4 @@
-"""Parsing by scoring all trees, crossing arcs or not."""
+"""Parsing by scoring all trees, with or without crossing arcs."""
 
 from oracle.dependency.arborescence import trees
 from oracle.dependency.charts import arcs_of
@@ -6,7 +6,7 @@ from oracle.dependency.corpus import score_all_parts
 
 
 def best_trees(templates, order, words, weights, shift, arcs, single_root):
-    """List (score, heads) of all trees over the arcs by the scores of their arcs, the best first."""
+    """List (score, heads) of all trees over the arcs, scored by their arcs, best first."""
     assert order == 1
     scores = score_all_parts(templates, words, weights, shift, arcs)
     found = [

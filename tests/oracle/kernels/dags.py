@@ -1,15 +1,15 @@
-"""Equal subtrees by comparing nested tuples, and the trees that tests of tree kernels draw."""
+"""Equal subtrees by comparing nested tuples, and random trees for the tests of tree kernels."""
 
 import numpy as np
 from oracle.consttree import Node, nodes
 
 LABELS = "ABC"
 WORDS = "ABab"
-"""Some are labels too."""
+"""Some of these are also labels."""
 
 
 def draw_tree(rng, depth=3, width=3):
-    """Draw a tree of few labels: a lone leaf, chains, and often the same subtree twice under a node."""
+    """Draw a tree with few labels, possibly a leaf or a chain, often with equal subtrees under a node."""
     if depth == 0 or rng.random() < 0.2:
         return Node(str(rng.choice(list(WORDS))))
     children = [draw_tree(rng, depth - 1, width) for _ in range(rng.integers(1, width + 1))]
@@ -24,12 +24,12 @@ def draw_trees(random_state, n_trees=8, depth=3, width=3):
 
 
 def draw_wide(rng, n_children):
-    """Draw a node over many children, some of them leaves, of which many are equal."""
+    """Draw a node with many children, some of which are leaves and many of which are equal."""
     return Node("S", tuple(draw_tree(rng, depth=1, width=1) for _ in range(n_children)))
 
 
 def list_subtrees(trees):
-    """List the different subtrees in the order in which they are first met."""
+    """List the distinct subtrees in the order of their first occurrence."""
     return list(dict.fromkeys(node for tree in trees for node in nodes(tree)))
 
 
@@ -42,7 +42,7 @@ def list_productions(trees):
 
 
 def list_edges(trees):
-    """List what children that are no leaves are to parents: both productions, and the place, from 1."""
+    """List the edges to children that are not leaves: both productions, and the child's position from 1."""
     return {
         (production(node), place, production(child))
         for tree in trees
@@ -53,7 +53,7 @@ def list_edges(trees):
 
 
 def list_pairs(trees):
-    """List the labels of parents and children."""
+    """List the pairs of labels of a parent and its child."""
     return {(node.label, child.label) for tree in trees for node in nodes(tree) for child in node.children}
 
 
@@ -62,7 +62,7 @@ def count_inner(tree):
 
 
 def without_leaves(tree):
-    """Drop all leaves; of a lone leaf, nothing is left."""
+    """Drop all leaves; return None for a single leaf."""
     if not tree.children:
         return None
     return Node(tree.label, tuple(without_leaves(child) for child in tree.children if child.children))

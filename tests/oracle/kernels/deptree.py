@@ -10,7 +10,7 @@ def list_arcs(heads, root=False):
 
 
 def list_fragments(arcs):
-    """Return the connected sets of arcs in which siblings that follow each other do so in the tree."""
+    """Return the connected sets of arcs in which no sibling between two others is left out."""
     subsets = itertools.chain.from_iterable(
         itertools.combinations(arcs, size) for size in range(1, len(arcs) + 1)
     )
@@ -18,7 +18,7 @@ def list_fragments(arcs):
 
 
 def list_feature_trees(arcs, features):
-    """Count the sub feature trees of a tree; `features` has those of each arc."""
+    """Count the sub feature trees of a tree; `features` has the features of each arc."""
     return Counter(
         _write(_top(fragment), dict(zip(fragment, choice, strict=True)))
         for fragment in list_fragments(arcs)
@@ -27,7 +27,7 @@ def list_feature_trees(arcs, features):
 
 
 def kernel(counts_a, counts_b, decay=1.0):
-    """Return the number of common sub feature trees, each times `decay` for each of its arcs."""
+    """Return the number of common sub feature trees, weighted by `decay` for each arc."""
     return sum(
         counts_a[tree] * counts_b[tree] * decay ** _size(tree) for tree in counts_a.keys() & counts_b.keys()
     )
@@ -55,7 +55,7 @@ def _has_no_gaps(fragment, arcs):
 
 
 def _write(node, chosen):
-    """Write what hangs from a node as nested (feature, what hangs from there)."""
+    """Return the arcs below a node as nested pairs (feature, arcs below)."""
     arcs = sorted(arc for arc in chosen if arc[0] == node)
     return tuple((chosen[arc], _write(arc[1], chosen)) for arc in arcs)
 

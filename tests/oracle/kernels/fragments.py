@@ -1,4 +1,4 @@
-"""Fragments of trees by listing all of them."""
+"""Fragments of trees, by listing all of them."""
 
 from collections import Counter
 from itertools import product
@@ -7,12 +7,12 @@ import numpy as np
 
 
 def write(label, parts):
-    """Return a node with what is under it as text; a node that is not expanded is its label."""
+    """Return the text of a node and its parts; a node that is not expanded is its label."""
     return f"({label} {' '.join(parts)})" if parts else label
 
 
 def expand(node):
-    """Return all subset trees with a root at `node`, which is no leaf."""
+    """Return all subset trees with the root `node`, which is not a leaf."""
     choices = [[child.label, *(expand(child) if child.children else ())] for child in node.children]
     return [write(node.label, parts) for parts in product(*choices)]
 
@@ -23,12 +23,12 @@ def subset_trees(tree):
 
 
 def whole(node):
-    """Return a node with all that is under it."""
+    """Return the text of the whole subtree of a node."""
     return write(node.label, [whole(child) for child in node.children])
 
 
 def subtrees(tree):
-    """Count the subtrees of a tree, leaves left out."""
+    """Count the subtrees of a tree, without leaves."""
     return Counter(whole(node) for node in tree.subtrees() if node.children)
 
 
@@ -38,12 +38,12 @@ def words(tree):
 
 
 def size(text):
-    """Return how often the decay counts: nodes that are expanded, or 1 for a word."""
+    """Return the exponent of the decay: the number of expanded nodes, or 1 for a word."""
     return max(1, text.count("("))
 
 
 def values(trees, coef, list_fragments, decay):
-    """Return the sum over trees of counts times coefficients, times the decay to the size."""
+    """Return, by fragment, the sum over trees of counts times coefficients, weighted by the decay."""
     sums = Counter()
     for tree, amount in zip(trees, coef, strict=True):
         for text, count in list_fragments(tree).items():
@@ -52,5 +52,5 @@ def values(trees, coef, list_fragments, decay):
 
 
 def norm(tree, list_fragments, decay):
-    """Return the length of a tree in the space of fragments."""
+    """Return the norm of a tree in the space of fragments."""
     return np.sqrt(sum(count**2 * decay ** size(text) for text, count in list_fragments(tree).items()))

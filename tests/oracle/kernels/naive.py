@@ -1,4 +1,4 @@
-"""Fragments of trees, all of them listed: trees are pairs of a label and a tuple of trees."""
+"""Fragments of trees, by listing all of them; a tree is a pair of a label and a tuple of trees."""
 
 from collections import Counter, defaultdict
 from itertools import combinations, product
@@ -10,7 +10,7 @@ def list_nodes(tree):
 
 
 def subset_trees(tree):
-    """Return the subset trees whose root is that of `tree`: all children of a node, or none."""
+    """Return the subset trees with the root of `tree`; each of their nodes has all its children or none."""
     choices = [[(child[0], ()), *(subset_trees(child) if child[1] else ())] for child in tree[1]]
     return [(tree[0], children) for children in product(*choices)]
 
@@ -21,7 +21,7 @@ def count_productions(fragment):
 
 
 def subset_kernel(tree, other, decay):
-    """Return the number of pairs of equal subset trees, each weighed by its productions."""
+    """Return the number of pairs of equal subset trees, weighted by the decay for each production."""
     counts, others = (
         Counter(fragment for node in list_nodes(each) if node[1] for fragment in subset_trees(node))
         for each in (tree, other)
@@ -32,10 +32,11 @@ def subset_kernel(tree, other, decay):
 
 
 def partial_trees(tree, decay, depth_decay):
-    """Return the partial trees whose root is that of `tree`, each with the root of what it weighs.
+    """Return the partial trees with the root of `tree`, each with this tree's factor of its weight.
 
-    In both trees together, a node weighs the depth decay, and one without children the decay twice. A child
-    that is skipped between two others weighs the decay in its tree.
+    The kernel multiplies the factors of both trees, so that a node weighs the depth decay, and a node without
+    children also the squared decay. In each tree, a child that is skipped between two others weighs the
+    decay.
     """
     found = []
     n_children = len(tree[1])
@@ -52,7 +53,7 @@ def partial_trees(tree, decay, depth_decay):
 
 
 def partial_kernel(tree, other, decay, depth_decay):
-    """Return the sum, over pairs of equal partial trees, of what they weigh."""
+    """Return the sum of the weights of all pairs of equal partial trees."""
     weights, others = defaultdict(float), defaultdict(float)
     for each, total in ((tree, weights), (other, others)):
         for node in list_nodes(each):

@@ -1,4 +1,4 @@
-"""How many columns sets have in common."""
+"""Numbers of columns that sets have in common."""
 
 
 def count_overlaps(sets, rows_a, rows_b):

@@ -1,4 +1,4 @@
-"""Partial trees by listing them, and by the recursion of Moschitti 2006, equations 3 and 4 (corrected)."""
+"""Partial trees, by listing them and by the recursion of Moschitti (2006), equations 3 and 4 (corrected)."""
 
 from collections import Counter
 from functools import cache
@@ -9,12 +9,12 @@ from oracle.consttree import Node, nodes
 
 
 def count_partial_trees(node):
-    """Count the partial trees that begin at a node, without a limit of children."""
+    """Count the partial trees rooted at a node, with any number of children."""
     return prod(1 + count_partial_trees(child) for child in node.children)
 
 
 def list_partial_trees(tree, decay, longest=None):
-    """Return the partial trees, each with the sum over its occurrences of the decay to the power of gaps."""
+    """Return the partial trees, each with the sum of the decay to the power of gaps over its occurrences."""
     found = Counter()
     for node in nodes(tree):
         for fragment, n_gaps in list_expansions(node, longest):
@@ -23,7 +23,7 @@ def list_partial_trees(tree, decay, longest=None):
 
 
 def list_expansions(node, longest=None):
-    """List the partial trees that begin at a node, with the number of children that each skips."""
+    """List the partial trees rooted at a node, with the number of children that each skips."""
     found = [(Node(node.label), 0)]
     children = range(len(node.children))
     for size in range(1, min(len(children), longest or len(children)) + 1):
@@ -54,7 +54,7 @@ def is_equal(label, other):
 
 
 def compare(tree_a, tree_b, decay, depth_decay, longest=None, similarity=is_equal):
-    """Sum the recursion over all pairs of nodes; exact, if the decays are integers or fractions."""
+    """Sum the recursion over all pairs of nodes; exact if the decays are integers or fractions."""
 
     @cache
     def delta(one, other):
@@ -69,7 +69,7 @@ def compare(tree_a, tree_b, decay, depth_decay, longest=None, similarity=is_equa
 
 
 def sum_subsequences(values, decay, longest=None):
-    """Sum over pairs of subsequences of one length the products of values, length by length."""
+    """Return the sum, over pairs of subsequences of equal length, of the products of values."""
     n_rows, n_columns = len(values), len(values[0]) if values else 0
     total, ending = 0, values
     for _ in range(min(n_rows, n_columns, longest or n_rows)):
@@ -82,7 +82,7 @@ def sum_subsequences(values, decay, longest=None):
 
 
 def sum_prefixes(ending, decay):
-    """Return D(k, l): what ends among the first k and l children, with gaps up to there."""
+    """Return D(k, l): the sum of values that end among the first k and l children, with gaps up to there."""
     n_columns = len(ending[0])
     sums = [[0] * (n_columns + 1) for _ in range(len(ending) + 1)]
     for row, line in enumerate(ending, start=1):

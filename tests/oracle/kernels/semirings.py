@@ -1,4 +1,4 @@
-"""Sums and products of logarithms by way of the numbers themselves."""
+"""Sums and products of numbers given as logarithms, computed from the numbers themselves."""
 
 import math
 
@@ -8,10 +8,10 @@ def log(number):
 
 
 def times(one, other):
-    """Return the logarithm of the product of two numbers given by theirs."""
+    """Return the logarithm of the product of two numbers given as logarithms."""
     return log(math.exp(one) * math.exp(other))
 
 
 def plus(one, other):
-    """Return the logarithm of the sum of two numbers given by theirs."""
+    """Return the logarithm of the sum of two numbers given as logarithms."""
     return log(math.fsum([math.exp(one), math.exp(other)]))

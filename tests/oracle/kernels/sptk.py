@@ -1,4 +1,4 @@
-"""Smoothed partial trees by listing all pairs of fragments of one shape (Croce et al. 2011)."""
+"""Smoothed partial trees, by listing all pairs of fragments of the same shape (Croce et al. 2011)."""
 
 from math import prod
 
@@ -8,7 +8,7 @@ __all__ = ["compare", "count_shared", "make_similarity"]
 
 
 def make_similarity(words, table):
-    """Return the similarity of two labels: 1 if they are equal, else that of the table, if it has both."""
+    """Return a similarity of labels: 1 if they are equal, else the value in the table, or else 0."""
     numbers = {word: number for number, word in enumerate(words)}
 
     def similarity(label, other):
@@ -20,7 +20,7 @@ def make_similarity(words, table):
 
 
 def count_shared(fragments_a, fragments_b, decay, depth_decay, similarity):
-    """Sum over all pairs of fragments their weights times what their nodes have in common."""
+    """Return the sum, over all pairs of fragments, of their weights times the similarity of their nodes."""
     return sum(
         weigh(fragment, decay, depth_decay) * gaps * other_gaps * resemble(fragment, other, similarity)
         for fragment, gaps in fragments_a.items()
@@ -29,7 +29,7 @@ def count_shared(fragments_a, fragments_b, decay, depth_decay, similarity):
 
 
 def resemble(fragment, other, similarity):
-    """Multiply the similarities of the nodes of two fragments; 0, if their shapes are not the same."""
+    """Return the product of the similarities of the nodes of two fragments; 0 if their shapes differ."""
     if len(fragment.children) != len(other.children):
         return 0
     below = zip(fragment.children, other.children, strict=True)

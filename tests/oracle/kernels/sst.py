@@ -1,4 +1,4 @@
-"""Subtrees and subset trees by listing them, and by the recursion of Moschitti 2006, section 2."""
+"""Subtrees and subset trees, by listing them and by the recursion of Moschitti (2006), section 2."""
 
 from collections import Counter
 from functools import cache
@@ -10,29 +10,29 @@ from oracle.kernels.dags import count_inner, production
 
 
 def list_subtrees(tree):
-    """Count the nodes that are no leaves, each with all that is under it."""
+    """Count the complete subtrees of all nodes that are not leaves."""
     return Counter(node for node in nodes(tree) if node.children)
 
 
 def list_subset_trees(tree):
-    """Count the connected parts with all children of a node or none; what is not expanded is as a leaf."""
+    """Count the subset trees: connected parts in which each node has all its children or none."""
     return Counter(fragment for node in nodes(tree) if node.children for fragment in list_expansions(node))
 
 
 def list_expansions(node):
-    """List the subset trees that begin at a node."""
+    """List the subset trees rooted at a node."""
     choices = [[Node(child.label), *list_expansions(child)] for child in node.children]
     return [Node(node.label, chosen) for chosen in product(*choices)] if choices else []
 
 
 def count_shared(fragments_a, fragments_b, decay):
-    """Sum over all pairs of equal fragments the decay to the power of their productions."""
+    """Return the number of pairs of equal fragments, weighted by the decay for each production."""
     weights = {fragment: decay ** count_inner(fragment) for fragment in fragments_a}
     return share(fragments_a, fragments_b, weights)
 
 
 def compare(tree_a, tree_b, decay, *, is_subset):
-    """Sum the recursion over all pairs of nodes; exact, if the decay is an integer or a fraction."""
+    """Sum the recursion over all pairs of nodes; exact if the decay is an integer or a fraction."""
     stays = int(is_subset)
 
     @cache

@@ -1,6 +1,7 @@
-"""Support vector machines in their dual form, with whole matrices, by the pair that violates most.
+"""Support vector machines in dual form, with full matrices, solved by moving the most violating pair.
 
-Minimise v K v / 2 + linear v, with K over variables, where v adds up to zero and stands between its bounds.
+Minimise v K v / 2 + linear v, where K is a matrix over variables, and v sums to zero and is within its
+bounds.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ def slopes(matrix, linear, values):
 
 
 def ends(matrix, linear, low, high, values):
-    """Return the largest slope of values that can rise, and the smallest of values that can fall."""
+    """Return the largest slope of values that can increase, and the smallest of values that can decrease."""
     found = slopes(matrix, linear, values)
     return max(found[values < high], default=-np.inf), min(found[values > low], default=np.inf)
 
@@ -46,7 +47,7 @@ def solve(matrix, linear, low, high, tolerance=1e-9, max_steps=200_000):
 
 
 def intercept(matrix, linear, low, high, values):
-    """Return the mean slope of values between their bounds, or the middle of what it may be."""
+    """Return the mean slope of values between their bounds or, if there are none, the middle of its range."""
     found = slopes(matrix, linear, values)
     is_free = (values > low) & (values < high)
     return found[is_free].mean() if is_free.any() else sum(ends(matrix, linear, low, high, values)) / 2

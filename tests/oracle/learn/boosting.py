@@ -1,4 +1,4 @@
-"""Boosted trees under an L1 penalty from their definitions: sets of rows, sums over them, nothing kept.
+"""Boosted trees under an L1 penalty from their definitions, as sums over sets of rows without caching.
 
 An example is a set of features. A tree is None for a leaf, or (feature, tree if present, tree if absent).
 """
@@ -35,7 +35,7 @@ def split(examples, members, feature):
 
 
 def best_split(examples, members, labels, weights, penalty, n_features, tolerance=0.0):
-    """Equations 14 and 15: the smallest of the best features, or None where none gains."""
+    """Equations 14 and 15: the smallest of the best features, or None if no split improves the objective."""
     best, chosen = gain(members, labels, weights, penalty) + tolerance, None
     for feature in range(n_features):
         both = sum(gain(part, labels, weights, penalty) for part in split(examples, members, feature))
@@ -45,7 +45,7 @@ def best_split(examples, members, labels, weights, penalty, n_features, toleranc
 
 
 def build_tree(examples, members, labels, weights, penalty, n_features, tolerance=0.0, least=None):
-    """Split as long as a split gains more than a tolerance, or, below the root, than the least gain."""
+    """Split while the gain of a split exceeds the tolerance or, below the root, the minimum gain `least`."""
     least = tolerance if least is None else least
     feature = best_split(examples, members, labels, weights, penalty, n_features, tolerance)
     if feature is None:
@@ -56,7 +56,7 @@ def build_tree(examples, members, labels, weights, penalty, n_features, toleranc
 
 
 def list_splits(tree, examples, members):
-    """List the members at each split of a tree, with those of its two sides, the root first."""
+    """List the members of each split of a tree and those of its two sides, root first."""
     if tree is None:
         return []
     parts = split(examples, members, tree[0])
@@ -65,7 +65,7 @@ def list_splits(tree, examples, members):
 
 
 def without_light(examples, weights, least):
-    """Leave out the features whose examples weigh no more than `least` together."""
+    """Remove the features whose examples weigh at most `least` in total."""
 
     def mass(feature):
         pairs = zip(examples, weights, strict=True)
@@ -75,14 +75,14 @@ def without_light(examples, weights, least):
 
 
 def largest_penalty(examples, labels, weights, n_features):
-    """Return the least penalty under which neither the root nor any part of it gains."""
+    """Return the smallest penalty for which neither the root nor any side of its splits has a gain."""
     members = list(range(len(examples)))
     parts = [part for feature in range(n_features) for part in split(examples, members, feature)]
     return max(gain(each, labels, weights, 0.0) for each in [members, *parts])
 
 
 def path_to_leaf(tree, example):
-    """Return the features asked for on the way to a leaf, each with whether it is present."""
+    """Return the features tested on the path to a leaf, each with whether it is present."""
     path = []
     while tree is not None:
         feature, present, absent = tree
@@ -92,7 +92,7 @@ def path_to_leaf(tree, example):
 
 
 def prunings(tree):
-    """List all trees in which some splits of a tree are taken back."""
+    """List all prunings of a tree."""
     yield None
     if tree is not None:
         feature, present, absent = tree
@@ -112,7 +112,7 @@ def n_leaves(tree):
 
 
 def leaf_value(confidences, labels, biases, penalty):
-    """Search for the least loss and penalty on either side of zero, and compare with zero itself."""
+    """Return the value with the smallest loss plus penalty, searched on both sides of zero and at zero."""
 
     def objective(value):
         moved = [each + value for each in confidences]
@@ -125,7 +125,7 @@ def leaf_value(confidences, labels, biases, penalty):
 
 
 def priority_sample(weights, uniform, size):
-    """Return the examples of the highest priorities, with what each of them counts."""
+    """Return the examples with the highest priorities, and their weights in the sample."""
     if size >= len(weights):
         return dict(enumerate(weights))
     ranked = sorted(range(len(weights)), key=lambda each: -weights[each] / uniform[each])

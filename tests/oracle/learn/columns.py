@@ -1,12 +1,12 @@
-"""The minimum of a quadratic loss under an elastic net, by the definition of its optimality."""
+"""The minimum of a quadratic loss with an elastic-net penalty, by its optimality conditions."""
 
 import numpy as np
 
 
 def optimality_gap(dense, residual, curvature, values, l1, l2):
-    """Return how far the weights are from the minimum of the loss around scores of zero, at worst.
+    """Return the largest violation of the optimality conditions, for a loss expanded around scores of zero.
 
-    At the minimum the gradient of the loss of each column equals its shrinking, or is at most `l1` where the
+    At the minimum, the gradient of the loss for each column balances its penalty, or is at most `l1` if the
     weight is zero.
     """
     gap = 0.0

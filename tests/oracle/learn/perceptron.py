@@ -1,4 +1,4 @@
-"""The multi-class perceptron with dense weights, each of which is remembered after every step."""
+"""The multi-class perceptron with dense weights, which are stored after every step."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ import numpy as np
 def train(dense, labels, orders, start, margin):
     """Pass over rows in the given orders.
 
-    `start` has a row of weights for each feature, and one of intercepts at the end. Returns the last weights,
-    the mean of the weights after each step, and the number of updates in each pass.
+    `start` has a row of weights for each feature, and one of intercepts at the end. Returns the final
+    weights, the mean of the weights after each step, and the number of updates in each pass.
     """
     rows = np.column_stack([dense, np.ones(len(dense))])
     weights = start.copy()

@@ -14,7 +14,7 @@ def score(dense, weights, alternative):
 
 
 def worst_of(dense, weights, sample):
-    """Return the largest loss of a sample, at least 0, and the first alternative that has it, or None."""
+    """Return the largest loss of a sample, at least 0, and the first alternative with this loss, or None."""
     target = score(dense, weights, sample[-1])
     losses = [alternative[2] + score(dense, weights, alternative) - target for alternative in sample[:-1]]
     highest = max(losses, default=0.0)
@@ -22,7 +22,7 @@ def worst_of(dense, weights, sample):
 
 
 def gradient(dense, samples, worst, shape):
-    """Return #f+ - #f- over the samples, whose wrong alternatives are `worst`, or None."""
+    """Return #f+ - #f- over the samples; `worst` has the wrong alternative of each sample, or None."""
     total = np.zeros(shape)
     for sample, wrong in zip(samples, worst, strict=True):
         if wrong is not None:
@@ -39,9 +39,10 @@ def placed(dense, alternative, shape):
 
 
 def descend(dense, samples, orders, weights, uses, paces, penalties, rate):
-    """Mend samples one by one, and shrink all weights after each.
+    """Correct the violation of one sample after another, and shrink all weights after each.
 
-    Returns the weights, the uses, and for each pass the shares of the samples and their wrong alternatives.
+    Returns the weights, the uses, and for each pass the step fractions of the samples and their wrong
+    alternatives.
     """
     weights, uses, paces = weights.copy(), uses.copy(), paces.copy()
     passes = []
@@ -65,7 +66,7 @@ def descend(dense, samples, orders, weights, uses, paces, penalties, rate):
 
 
 def count_moving(dense, samples, worst, shape):
-    """Return how many weights violators would move, and how many rows they have for it."""
+    """Return the number of weights that violators would move, and the number of their rows."""
     n_moving, n_rows = 0, 0
     for sample, wrong in zip(samples, worst, strict=True):
         if wrong is not None:

@@ -1,4 +1,4 @@
-"""The perceptron over lists with dense weights, each of which is remembered after every step."""
+"""The ranking perceptron with dense weights, which are stored after every step."""
 
 import numpy as np
 
@@ -6,8 +6,9 @@ import numpy as np
 def rank(dense, lists, orders, start, *, costs, given, margin=0.0, rate=1.0):
     """Pass over lists in the given orders.
 
-    A list has the numbers of its rows, the right one last; `costs` and `given` are those of each row. Returns
-    the last weights, the mean of the weights after each step, and the number of updates in each pass.
+    A list has the numbers of its rows, the right one last; `costs` and `given` are the cost and the given
+    score of each row. Returns the final weights, the mean of the weights after each step, and the number of
+    updates in each pass.
     """
     weights = start.astype(float)
     history, n_updates = [], []

@@ -1,20 +1,20 @@
-"""Trees grown best split first, from the definition: sets of rows, sums over them, nothing kept.
+"""Trees grown best-first, from their definition, as sums over sets of rows without caching.
 
-An example is a set of features. Numbers are fractions, so that equal scores are equal.
+An example is a set of features. Numbers are fractions, so that ties are exact.
 """
 
 from fractions import Fraction
 
 
 def node_score(members, gradients, curvatures, penalty, damping):
-    """Return twice what the objective falls by with the best value for these examples."""
+    """Return twice the decrease of the objective with the best value for these examples."""
     gradient = sum((Fraction(gradients[each]) for each in members), Fraction(0))
     curvature = sum((Fraction(curvatures[each]) for each in members), Fraction(0))
     return max(Fraction(0), abs(gradient) - Fraction(penalty)) ** 2 / (curvature + Fraction(damping))
 
 
 def node_value(members, gradients, curvatures, penalty, damping, rate):
-    """Return a share of the Newton step under the penalty."""
+    """Return the Newton step under the penalty, times the learning rate."""
     gradient = sum(gradients[each] for each in members)
     curvature = sum(curvatures[each] for each in members)
     step = max(0.0, abs(gradient) - penalty) / (curvature + damping)
@@ -22,7 +22,7 @@ def node_value(members, gradients, curvatures, penalty, damping, rate):
 
 
 def best_split(examples, members, slopes, limits, n_features):
-    """Return the largest rise of the score by a split and the smallest feature that has it, or None."""
+    """Return the largest score increase of a split, and the smallest feature that achieves it, or None."""
     own = node_score(members, *slopes, *limits)
     best, chosen = Fraction(0), None
     for feature in range(n_features):
@@ -44,7 +44,8 @@ def split(examples, members, feature):
 def grow_leaves(examples, slopes, limits, n_features, max_leaves, sample=None):
     """Return the leaves of a tree as sets of (feature, is present), with their members in the sample.
 
-    Of equal leaves, the first is split: those of earlier splits come first, and of two sides the present one.
+    If leaves are tied, the first is split: leaves of earlier splits come first, then the side with the
+    feature.
     """
     members = list(range(len(examples))) if sample is None else list(sample)
     leaves = {0: (frozenset(), members)}

@@ -4,7 +4,7 @@ from oracle.hashing import mix
 
 
 class Filter:
-    """Counters in `n_blocks` blocks of `block`; a key has `n_hashes` of one block."""
+    """Counters in `n_blocks` blocks of `block` counters; a key has `n_hashes` counters of one block."""
 
     def __init__(self, limit, n_hashes, n_blocks, block):
         self.limit = limit
@@ -29,7 +29,7 @@ class Filter:
         return min(self.counters[index] for index in self.probes(key))
 
     def add(self, key):
-        """Raise the smallest counters of a key, unless all are at the limit; return what they were."""
+        """Increase the smallest counters of a key unless all are at the limit; return their old value."""
         smallest = self.estimate(key)
         if smallest < self.limit:
             for index in set(self.probes(key)):
@@ -38,7 +38,7 @@ class Filter:
 
 
 def unpack(words, width):
-    """Return the counters in words, which together are one long number."""
+    """Return the counters in words, which are read as one long number."""
     number = sum(int(word) << (64 * at) for at, word in enumerate(words))
     return [number >> bit & ((1 << width) - 1) for bit in range(0, 64 * len(words), width)]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def count_all(rows, counters, n_counters, order):
-    """Return how often each conjunction of an order is counted, in each counter.
+    """Return the counts of each conjunction of an order, by counter.
 
     `rows` is a list of lists of columns; row i adds one to all of `counters[i]`.
     """
@@ -28,8 +28,8 @@ def frequent(rows, counters, n_counters, order, threshold):
 def extensions(rows, counters, n_counters, order, threshold):
     """Return how often each candidate of an order occurs in the rows.
 
-    A candidate is a frequent conjunction one order lower with a more frequent column added. Columns that
-    occur equally often are taken in the order of their numbers; from order 2 on, only frequent ones are left.
+    A candidate is a frequent conjunction of the previous order plus a more frequent column. Columns that are
+    equally frequent are ordered by number; from order 2 on, only frequent columns are used.
     """
     if order == 1:
         return Counter((column,) for row in rows for column in row)

@@ -1,4 +1,4 @@
-"""Lists of trees over the same words, arc by arc and pair by pair, as dictionaries."""
+"""Lists of trees over the same words, as dictionaries of arcs and of pairs of arcs."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ def list_arcs(heads, root):
 
 
 def list_neighbours(heads, root):
-    """Return the pairs of arcs to words between which no other hangs on the same head."""
+    """Return the pairs of arcs to adjacent modifiers of the same head."""
     arcs = list_arcs(heads, root)
     return [
         (left, right)
@@ -22,7 +22,7 @@ def list_neighbours(heads, root):
 
 
 def find_masks(trees, list_parts, root):
-    """Return which trees have each part, as a number with a bit for each tree."""
+    """Return, for each part, a number with a bit for each tree that has it."""
     masks = {}
     for number, heads in enumerate(trees):
         for part in list_parts(heads, root):
@@ -31,7 +31,7 @@ def find_masks(trees, list_parts, root):
 
 
 def is_tree(heads):
-    """Tell whether every word leads up to the root."""
+    """Return whether following the heads from every word leads to the root."""
     for word in range(1, len(heads) + 1):
         for _ in heads:
             word = heads[word - 1] if word else 0
@@ -41,7 +41,7 @@ def is_tree(heads):
 
 
 def draw_tree(rng, n):
-    """Draw a tree of any shape, with crossing arcs and several words under the root."""
+    """Draw a tree of any shape; arcs may cross, and several words may attach to the root."""
     while True:
         heads = rng.integers(0, n + 1, size=n).tolist()
         if is_tree(heads):
@@ -49,7 +49,7 @@ def draw_tree(rng, n):
 
 
 def draw_trees(rng, n, n_trees):
-    """Draw trees over the same words, many of which are like the first but for one arc."""
+    """Draw trees over the same words, many of which differ from the first in one arc."""
     trees = [draw_tree(rng, n)]
     while len(trees) < n_trees:
         heads = list(trees[0])
@@ -63,7 +63,7 @@ def draw_trees(rng, n, n_trees):
 
 
 def draw_lists(random_state, sizes=None):
-    """Draw lists of trees as arrays of heads; `sizes` are the numbers of words and trees of each."""
+    """Draw lists of trees as arrays of heads; `sizes` has the numbers of words and of trees of each list."""
     rng = np.random.default_rng(random_state)
     sizes = sizes or [(int(rng.integers(1, 7)), int(rng.integers(2, 5))) for _ in range(6)]
     return [np.array(draw_trees(rng, n, n_trees), dtype=np.int32).reshape(n_trees, n) for n, n_trees in sizes]

@@ -6,13 +6,13 @@ import numpy as np
 
 
 def is_true(dense, literals):
-    """Tell in which rows a conjunction is true."""
+    """Return whether a conjunction is true in each row."""
     columns = [~dense[:, ~each] if each < 0 else dense[:, each] for each in literals]
     return np.all(columns, axis=0)
 
 
 def score(residuals, rows, ridge):
-    """Return the largest score of some rows, of all outputs."""
+    """Return the largest score over outputs of a set of rows."""
     return max(
         residuals[rows, output].sum() ** 2 / ((residuals[rows, output] ** 2).sum() + ridge)
         for output in range(residuals.shape[1])

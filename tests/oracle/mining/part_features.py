@@ -1,4 +1,4 @@
-"""Features of parts: each combination of one basic feature of each arc, listed and added up."""
+"""Features of parts: all combinations of one basic feature per arc, with sums over parts."""
 
 from collections import defaultdict
 from itertools import product
@@ -10,7 +10,7 @@ def features_of(code, arcs):
 
 
 def gradients(parts, residues):
-    """Return the sums of positive and of negative residues of the parts of each feature."""
+    """Return the sums of the positive and of the negative residuals of the parts with each feature."""
     found = defaultdict(lambda: [0.0, 0.0])
     for (code, arcs), residue in zip(parts, residues, strict=True):
         for feature in features_of(code, arcs):
@@ -19,13 +19,13 @@ def gradients(parts, residues):
 
 
 def enter(parts, residues, threshold):
-    """Return the gradients of features that exceed a threshold."""
+    """Return the features whose absolute gradient exceeds a threshold, with their gradients."""
     sums = {feature: plus - minus for feature, (plus, minus) in gradients(parts, residues).items()}
     return {feature: total for feature, total in sums.items() if abs(total) > threshold}
 
 
 def places(parts):
-    """Return the numbers of the parts of each feature."""
+    """Return the numbers of the parts with each feature."""
     found = defaultdict(set)
     for number, (code, arcs) in enumerate(parts):
         for feature in features_of(code, arcs):

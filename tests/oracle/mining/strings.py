@@ -1,10 +1,10 @@
-"""Gappy n-grams by listing all choices of positions of each row.
+"""Gappy n-grams, by listing all choices of positions in each row.
 
-A row is a list of positions, each a tuple (items, reach, has_gaps, limit). An n-gram goes on from a position
-to the next one, or, where it has gaps, with a gap to any before `reach`; positions are counted from the
-beginning of the row. A search goes on to a position only while the n-gram has no more than `limit` items
-there, or one more if it begins with item 0. An n-gram is a tuple of codes: twice an item, plus one if a gap
-is allowed before it.
+A row is a list of positions, each a tuple (items, reach, has_gaps, limit). An n-gram continues from a
+position to the next one or, if `has_gaps`, with a gap to any position before `reach`; positions are counted
+from the start of the row. A search extends an n-gram to a position only if it then has at most `limit` items,
+or one more if it begins with item 0. An n-gram is a tuple of codes: twice an item, plus one if a gap is
+allowed before it.
 """
 
 from itertools import combinations, pairwise, product
@@ -19,7 +19,7 @@ def list_joints(row, earlier, later):
 
 
 def list_grams(row, order, *, is_limited=True):
-    """Return the set of all gappy n-grams of an order in a row; those of a search, or all."""
+    """Return all gappy n-grams of an order in a row; with `is_limited`, only those that a search finds."""
     found = set()
     for chosen in combinations(range(len(row)), order):
         limits = [row[position][3] for position in chosen]
@@ -35,7 +35,7 @@ def list_grams(row, order, *, is_limited=True):
 
 
 def count_all(rows, counters, n_counters, order):
-    """Return in how many rows each n-gram of an order is, in each counter."""
+    """Return the number of rows with each n-gram of an order, by counter."""
     counts = {}
     for row, own in zip(rows, counters, strict=True):
         for gram in list_grams(row, order):
@@ -51,7 +51,7 @@ def frequent(rows, counters, n_counters, order, threshold):
 
 
 def extensions(rows, counters, n_counters, order, threshold):
-    """Return in how many rows each candidate of an order is: a survivor with a surviving item after it."""
+    """Return the number of rows with each candidate: a survivor one order lower plus a surviving item."""
     if order == 1:
         grams = [gram for row in rows for gram in list_grams(row, 1)]
         return {gram: grams.count(gram) for gram in grams}

@@ -1,4 +1,4 @@
-"""Sub feature trees by listing the connected sets of arcs of each tree, and all choices of their features."""
+"""Sub feature trees, by listing the connected sets of arcs of each tree and all choices of their features."""
 
 from collections import Counter
 from itertools import product
@@ -15,7 +15,7 @@ def fragments(heads, degree, root):
 
 
 def in_sequence(fragment):
-    """Return (arc, depth) of each arc: an arc, what is below it, and then its next sibling."""
+    """Return (arc, depth) of each arc in pre-order: an arc, the arcs below it, and then its next sibling."""
     top = ({head for head, _ in fragment} - {modifier for _, modifier in fragment}).pop()
     return _below(fragment, top, 0)
 
@@ -30,7 +30,7 @@ def _below(fragment, node, depth):
 
 
 def feature_trees(fragment, features):
-    """Return all sub feature trees of a fragment as tuples of codes; `features` has the list of each arc."""
+    """Return all sub feature trees of a fragment as tuples of codes; `features` has a list for each arc."""
     sequence = in_sequence(fragment)
     return [
         tuple(feature * N_DEPTHS + depth for feature, (_, depth) in zip(choice, sequence, strict=True))
@@ -58,7 +58,7 @@ def count_presence(samples, degree, root):
 
 
 def gradient(samples, degree, root):
-    """Return #f+ - #f- of each feature for which they differ."""
+    """Return #f+ - #f- of each feature for which it is not zero."""
     plus, minus = count_presence(samples, degree, root)
     return {each: plus[each] - minus[each] for each in plus | minus if plus[each] != minus[each]}
 
@@ -69,7 +69,7 @@ def elements(fragment, heads, root):
 
 
 def local_fragments(right, wrong, degree, root):
-    """Return the fragments that can grow, up to `degree` arcs, to hold an element that only one tree has."""
+    """Return the fragments that can grow, within `degree` arcs, to have an element that only one tree has."""
     everything = [{*list_arcs(heads, root), *list_neighbours(heads, root)} for heads in (right, wrong)]
     different = everything[0] ^ everything[1]
     found = set()
@@ -81,7 +81,7 @@ def local_fragments(right, wrong, degree, root):
 
 
 def count_local(samples, degree, root):
-    """Return #f+ and #f- of each feature, of local fragments alone."""
+    """Return #f+ and #f- of each feature, counting only local fragments."""
     counts = Counter(), Counter()
     for right, wrong, features in samples:
         local = local_fragments(right, wrong, degree, root)
@@ -92,7 +92,7 @@ def count_local(samples, degree, root):
 
 
 def count_survivors(counts, threshold, degree):
-    """Return how many features of each order have a count above the threshold."""
+    """Return the number of features of each order with a count above the threshold."""
     plus, minus = counts
     kept = [each for each in plus | minus if max(plus[each], minus[each]) > threshold]
     return [sum(len(each) == order for each in kept) for order in range(1, degree + 1)]

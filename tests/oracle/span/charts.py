@@ -1,4 +1,4 @@
-"""Constituency trees over a sentence, all of them, as sets of labelled spans."""
+"""All constituency trees over a sentence, as sets of labelled spans."""
 
 from functools import cache
 from itertools import product
@@ -8,7 +8,7 @@ import numpy as np
 
 @cache
 def bracketings(start, end):
-    """List the trees over some words: tuples of the spans of words and of constituents with several children.
+    """List the trees over some words, as tuples of spans of words and of constituents with several children.
 
     Brackets with one child are not listed: they are part of the label.
     """
@@ -19,7 +19,7 @@ def bracketings(start, end):
 
 @cache
 def forests(start, end):
-    """List the ways in which words are two or more trees next to each other."""
+    """List the ways to cover some words with two or more adjacent trees."""
     found = []
     for split in range(start + 1, end):
         rests = bracketings(split, end) + forests(split, end)
@@ -30,7 +30,7 @@ def forests(start, end):
 def all_trees(scores, n, *, is_rooted):
     """List (score, sorted parts) of all trees; `scores` has a row for each span and a column for each label.
 
-    A part is the number of a span times the number of labels, and its label.
+    A part is the number of a span times the number of labels, plus its label.
     """
     spans = [(start, end) for start in range(n) for end in range(start + 1, n + 1)]
     n_labels = scores.shape[1]
@@ -46,7 +46,7 @@ def all_trees(scores, n, *, is_rooted):
 
 
 def span_marginals(scores, n, *, is_rooted):
-    """Return the probability of each span to be in a tree, and the logarithm of the sum over trees."""
+    """Return the probability of each span, and the log of the sum over trees."""
     trees = all_trees(scores, n, is_rooted=is_rooted)
     log_sum = np.logaddexp.reduce([score for score, _ in trees])
     marginal = np.zeros(len(scores))

@@ -1,4 +1,4 @@
-"""Ends of tokens and sentences: attributes, features, decisions and learning, on Python's numbers.
+"""Ends of tokens and sentences: attributes, features, decisions and learning, with Python numbers.
 
 A text is a list of (point, folded, kind, holds); a template is a list of (attribute, offset).
 """
@@ -30,7 +30,7 @@ def kinds_of(text):
 
 
 def chunks_of(text):
-    """List where runs of characters that are no white space begin and end."""
+    """List the starts and ends of runs of characters that are not white space."""
     is_white = [kind in WHITE for kind in kinds_of(text)]
     places = range(len(text))
     begins = [at for at in places if not is_white[at] and (at == 0 or is_white[at - 1])]
@@ -50,7 +50,7 @@ def known_spans(text, words):
 
 
 def character_attributes(text, words=()):
-    """List the attributes of characters that depend on no decision."""
+    """List the attributes of characters that do not depend on decisions."""
     chunks = chunks_of(text)
     spans = known_spans(text, words)
     rows = []
@@ -109,7 +109,7 @@ def keys_of(templates, rows, at, n_attributes):
 
 
 def token_ends(text, templates, weights, is_joined, with_spaces, words=()):
-    """List after which characters tokens end, deciding from left to right."""
+    """Return whether a token ends after each character, deciding from left to right."""
     rows = character_attributes(text, words)
     ends = [False] * len(text)
     begin = None
@@ -132,7 +132,7 @@ def token_ends(text, templates, weights, is_joined, with_spaces, words=()):
 
 
 def tokens_of(text, ends):
-    """List where tokens begin and stop."""
+    """List the starts and ends of tokens."""
     found = []
     begin = None
     for at, (_, _, kind, _) in enumerate(text):
@@ -145,7 +145,7 @@ def tokens_of(text, ends):
 
 
 def token_attributes(text, tokens, classes, has_lines):
-    """List the attributes of tokens that depend on no decision, and which tokens end a paragraph."""
+    """List the attributes of tokens that do not depend on decisions, and which tokens end a paragraph."""
     rows, lasts = [], []
     for number, (begin, stop) in enumerate(tokens):
         own = text[begin:stop]
@@ -189,7 +189,7 @@ def sentence_state(text, tokens, rows, first, token, previous):
 
 
 def sentence_ends(text, tokens, templates, weights, classes, has_lines):
-    """List after which tokens sentences end, deciding from left to right."""
+    """Return whether a sentence ends after each token, deciding from left to right."""
     rows, lasts = token_attributes(text, tokens, classes, has_lines)
     ends = []
     first, previous = 0, None

@@ -1,6 +1,6 @@
-"""Outcomes of words from left to right: features, scores and learning, on Python's numbers.
+"""Classification of words from left to right: features, scores and learning, with Python numbers.
 
-A template is a list of (attribute, offset); a sentence is a list of words, whose attributes are a list each.
+A template is a list of (attribute, offset); a sentence is a list of words, each a list of attributes.
 """
 
 from collections import Counter
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from oracle.hashing import mix, mix_all
 
 UPOS = 14
-"""The first attribute of labels; those before are of words."""
+"""The first attribute of labels; lower numbers are attributes of words."""
 LEXICAL = {(0, 0), (1, 0), (2, 0)}
 
 
@@ -56,7 +56,7 @@ def key(feature, sentence, label_values, labels, at):
 
 
 def best(weights, keys, outcomes, right=None, margin=0.0):
-    """Return the number of the first best outcome; `weights` are by key and piece."""
+    """Return the number of the best outcome, the first if tied; `weights` are by key and piece."""
     totals = [
         sum(weights[key, piece] for key in keys for piece in pieces) + (0.0 if number == right else margin)
         for number, pieces in enumerate(outcomes)
@@ -84,10 +84,10 @@ def frequent_keys(features, sentences, golds, label_values, min_count):
 
 
 def learn(features, sentences, golds, label_values, outcomes, known, passes, margin):
-    """Return the last weights, and their mean over all words, each time before the update.
+    """Return the final weights, and their mean over the values before each word's update.
 
-    `known` are the keys that are learnt; `passes` has for each pass the order of the sentences and, by
-    sentence, whether each word is hidden.
+    `known` are the keys that are learnt; `passes` has, for each pass, the order of the sentences and, for
+    each sentence, whether each word is hidden.
     """
     weights, summed, n_words = Counter(), Counter(), 0
     for order, hidden in passes:

@@ -90,20 +90,29 @@ def test_lines_may_stand_in_any_order():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("child-1 label", "the group is 'child-1' in 'child-1 label'; expected one of child, last-child, "),
-        ("left label", "'left' has no number in 'left label'; expected 1 to 100"),
-        ("right", "'right' has no number in 'right'; expected 1 to 100"),
-        ("child 0 label", "'child' has no number in 'child 0 label'; expected 1 to 100"),
-        ("child -1 label", "'child' has no number in 'child -1 label'; expected 1 to 100"),
-        ("child 101 label", "'child' has no number in 'child 101 label'; expected 1 to 100"),
-        ("child 1", "no attributes in 'child 1'; expected some of label, word, tag, "),
-        ("end", "no attributes in 'end'; expected some of label, word, tag, "),
-        ("end 1 label", "unknown attribute '1' in 'end 1 label'; expected some of label, word, tag, "),
+        ("child-1 label", "the group in 'child-1 label' is 'child-1'; expected one of child, last-child, "),
+        ("left label", "the number of 'left' is missing or invalid in 'left label'; expected 1 to 100"),
+        ("right", "the number of 'right' is missing or invalid in 'right'; expected 1 to 100"),
+        (
+            "child 0 label",
+            "the number of 'child' is missing or invalid in 'child 0 label'; expected 1 to 100",
+        ),
+        (
+            "child -1 label",
+            "the number of 'child' is missing or invalid in 'child -1 label'; expected 1 to 100",
+        ),
+        (
+            "child 101 label",
+            "the number of 'child' is missing or invalid in 'child 101 label'; expected 1 to 100",
+        ),
+        ("child 1", "no attributes in 'child 1'; expected one or more of label, word, tag, "),
+        ("end", "no attributes in 'end'; expected one or more of label, word, tag, "),
+        ("end 1 label", "unknown attribute '1' in 'end 1 label'; expected one or more of label, word, tag, "),
         (
             "head label wrod",
-            "unknown attribute 'wrod' in 'head label wrod'; expected some of label, word, tag, ",
+            "unknown attribute 'wrod' in 'head label wrod'; expected one or more of label, word, tag, ",
         ),
-        ("n-words label", "'n-words' has no attribute 'label'; expected nothing after it"),
+        ("n-words label", "'n-words' takes no attributes, but 'label' follows; expected only 'n-words'"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_told(line, message):

@@ -212,14 +212,18 @@ def with_one_split(features):
         (
             "grammar.lasts",
             lambda table: table.astype(int),
-            "lasts has 2 dimensions of int64; expected 2 of b",
+            "lasts is a 2-dimensional array of int64; expected a 2-dimensional array of booleans",
         ),
         ("forests.nodes.features", with_one_split, "expected splits by one of [0-9]+ features"),
         ("forests.nodes.present", np.zeros_like, "expected children that follow their parent"),
         ("forests.nodes.values", lambda values: values[1:], "expected node arrays of equal length"),
         ("forests.nodes.values", lambda values: values * np.nan, "values contains NaN or infinity; expected"),
         ("forests.roots", lambda roots: roots + 1, "expected roots in increasing order|the first node"),
-        ("strange", lambda nothing: np.zeros(1), "array 'strange' of ConstituentParser; expected none"),
+        (
+            "strange",
+            lambda nothing: np.zeros(1),
+            "ConstituentParser has an unknown array 'strange'; expected only its fields",
+        ),
         ("forests", lambda sizes: [*sizes[:-1], sizes[-1] + 1], "expected [0-9]+ trees in total"),
         ("forests", lambda sizes: [sizes[0] + sizes[1], *sizes[2:-1], sizes[-1]], "expected trees of each"),
         ("symbols", lambda symbols: [[], *symbols[1:]], "expected at least one label"),
@@ -390,7 +394,7 @@ def test_what_another_training_has_left_is_refused(treebank, tmp_path):
     make_parser(lowest_penalty=20.0).fit(treebank[:20], checkpoint=tmp_path / "kept")
     for trees, options in ((treebank[:21], {}), (treebank[:20], {"random_state": 1})):
         with pytest.raises(
-            InputError, match="is a checkpoint of a run with other data or options; use those, or"
+            InputError, match="is a checkpoint of a run with other data or options; use the data and options"
         ):
             make_parser(lowest_penalty=20.0, **options).fit(trees, checkpoint=tmp_path / "kept")
 
@@ -475,7 +479,10 @@ def test_wide_nodes_are_learnt_around():
         ({"max_inferences": 0}, "max_inferences is 0; expected an integer of at least 1"),
         ({"n_jobs": 0}, "n_jobs is 0; expected an integer of at least 1"),
         ({"runs": 0}, "runs is 0; expected an integer of at least 1"),
-        ({"atoms": "child label"}, "'child' has no number in 'child label'; expected 1 to 100"),
+        (
+            {"atoms": "child label"},
+            "the number of 'child' is missing or invalid in 'child label'; expected 1 to 100",
+        ),
         ({"folds": 1}, "folds is 1; expected an integer of at least 2"),
         ({"random_state": "x"}, "random_state is 'x'; expected an integer"),
         ({"eta": 1.0}, "eta is 1.0; expected a number from 1e-06 to 0.999"),
@@ -496,9 +503,9 @@ def test_wrong_options_are_named(treebank, options, message):
 @pytest.mark.parametrize(
     ("trees", "message"),
     [
-        ([], "no training trees with words; expected at least one"),
-        (["(TOP (NP (-NONE- *)))"], "no training trees with words; expected at least one"),
-        (["(TOP (. !))"] * 3, "the training trees only have punctuation; expected words"),
+        ([], "there are no training trees with words; expected at least one"),
+        (["(TOP (NP (-NONE- *)))"], "there are no training trees with words; expected at least one"),
+        (["(TOP (. !))"] * 3, "the training trees contain only punctuation; expected words"),
         (["(NN a)"] * 3, "nothing can be learnt from the training trees"),
     ],
 )

@@ -206,14 +206,14 @@ def test_the_efficient_kernel_has_the_same_features_without_distributions(parser
     kernel = EfficientTopRerankingKernel()
     features = (kernel.features([each]).toarray() for each in (whole, lean))
     np.testing.assert_allclose(*features, atol=1e-5)
-    with pytest.raises(InputError, match="no distributions; expected them for FisherKernel"):
+    with pytest.raises(InputError, match="no distributions; expected them, since the features of Fisher"):
         FisherKernel().features([lean])
 
 
 def test_traces_are_of_one_sentence(parser, treebank):
-    with pytest.raises(InputError, match="candidate 2 has other words or tags than the first; expected"):
+    with pytest.raises(InputError, match="candidate 2 and the first have different words or tags; expected"):
         parser.trace(treebank[:2])
-    with pytest.raises(InputError, match="no candidates; expected at least one"):
+    with pytest.raises(InputError, match="the list of candidates is empty; expected at least one"):
         parser.trace([])
 
 
@@ -297,9 +297,13 @@ def test_a_saved_parser_parses_the_same(parsers, treebank, name, tmp_path):
         (
             "weights.bias",
             lambda weights: weights[:, None],
-            "bias has 2 dimensions of float32; expected 1 of f",
+            "bias is a 2-dimensional array of float32; expected a 1-dimensional array of floats",
         ),
-        ("strange", lambda nothing: np.zeros(1), "array 'strange' of LeftCornerParser; expected none"),
+        (
+            "strange",
+            lambda nothing: np.zeros(1),
+            "LeftCornerParser has an unknown array 'strange'; expected only its fields",
+        ),
         ("root", lambda root: "no label", "expected a root that is one of the labels"),
         ("params", lambda params: params | {"units": 3}, "expected weights for the vocabulary"),
         ("params", lambda params: params | {"cell": "x"}, "cell is 'x'; expected one of gated"),
@@ -396,7 +400,7 @@ def test_what_another_training_has_left_is_refused(treebank, tmp_path):
     make_parser(epochs=1).fit(treebank[:20], checkpoint=tmp_path / "kept")
     for trees, options in ((treebank[:21], {}), (treebank[:20], {"random_state": 1})):
         with pytest.raises(
-            InputError, match="is a checkpoint of a run with other data or options; use those, or"
+            InputError, match="is a checkpoint of a run with other data or options; use the data and options"
         ):
             make_parser(epochs=1, **options).fit(trees, checkpoint=tmp_path / "kept")
 

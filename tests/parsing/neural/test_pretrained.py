@@ -71,7 +71,10 @@ def test_options_that_have_no_effect_are_refused(folder):
         ({"max_vectors": 5}, "max_vectors has no effect with vectors=None"),
         ({"tune_encoder": True}, "tune_encoder has no effect with encoder=None"),
         ({"encoder": str(folder), "encoder_learning_rate": 0.1}, "has no effect with tune_encoder=False"),
-        ({"encoder": str(folder), "tune_encoder": True, "networks": 2}, "networks=2 with tune_encoder=True"),
+        (
+            {"encoder": str(folder), "tune_encoder": True, "networks": 2},
+            "networks=2 does not work with tune_encoder=True",
+        ),
     ]:
         with pytest.raises(InputError, match=message):
             tw.NeuralScorer(**params).start(BANK)

@@ -193,7 +193,7 @@ def test_a_file_that_is_missing_leaves_no_checkpoint(fail, bank, tmp_path, optio
 
 
 def test_combining_needs_a_scorer(bank):
-    with pytest.raises(InputError, match="combine='sum' without a scorer"):
+    with pytest.raises(InputError, match="combine='sum' is given without a scorer"):
         tw.DependencyParser(combine="sum").fit(bank[:20])
 
 

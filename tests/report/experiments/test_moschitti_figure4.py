@@ -138,7 +138,7 @@ def test_dependency_trees_are_read_where_there_are_no_others(tmp_path):
 def test_the_first_trees_alone_can_be_taken(quick, data, tmp_path):
     settings = MoschittiFigure4Settings(n_sentences=10)
     with pytest.raises(
-        InputError, match=r"trees\.mrg has enough trees for [0-3] sizes; expected 4 trees for"
+        InputError, match=r"trees\.mrg has enough trees for only [0-3] sizes; expected 4 trees for"
     ):
         reproduce("moschitti-figure4", data, tmp_path / "out", settings=settings)
 

@@ -394,7 +394,7 @@ def test_more_folds_than_sentences_are_refused(data, model, tmp_path):
 
 def test_folds_of_another_treebank_are_refused(tmp_path):
     settings = MoschittiTable2Settings(folds=3, treebank=tmp_path)
-    with pytest.raises(InputError, match="folds has no effect with treebank, whose parser has not seen"):
+    with pytest.raises(InputError, match="folds has no effect with treebank, whose parser is trained on"):
         settings.check()
 
 
@@ -449,7 +449,9 @@ def test_chosen_frames_of_framenet_are_kept(frames):
 
 
 def test_a_frame_that_framenet_does_not_have_is_refused(frames):
-    with pytest.raises(InputError, match=r"^frame is 'Cooking'; expected one with annotated elements in "):
+    with pytest.raises(
+        InputError, match=r"^frame is 'Cooking'; expected a frame with annotated elements in "
+    ):
         read_frames(frames, ["Lending", "Cooking"])
 
 
@@ -507,7 +509,7 @@ def test_trees_without_roles_are_refused(data, tmp_path):
     for part in SIZES:
         (tmp_path / f"toy-{part}.mrg").write_bytes((data / f"toy-{part}.mrg").read_bytes())
     with pytest.raises(
-        InputError, match=r"toy-train.props does not exist; expected the roles of toy-train.mrg"
+        InputError, match=r"toy-train.props does not exist; expected a file with the roles of toy"
     ):
         find_propbank(tmp_path)
 

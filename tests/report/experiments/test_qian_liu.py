@@ -243,7 +243,9 @@ def test_every_tenth_sentence_is_held_out_where_there_is_no_dev_part(tmp_path):
 
 def test_a_folder_without_treebanks_is_refused_with_what_was_looked_for(tmp_path):
     (tmp_path / "train.txt").write_text("no treebank")
-    with pytest.raises(InputError, match=r"has no treebank; expected \*train\*\.conllu or .*beside it$"):
+    with pytest.raises(
+        InputError, match=r"has no treebank; expected \*train\*\.conllu or .*in the same folder$"
+    ):
         find_corpora(tmp_path)
     with pytest.raises(InputError, match="does not exist; expected a folder"):
         find_corpora(tmp_path / "nothing")

@@ -327,7 +327,7 @@ def test_table_2_trains_parsers_that_are_not_given(data, cache, tmp_path):
 @pytest.mark.slow
 def test_table_1_needs_dev_sentences_and_table_2_does_not(cache, tmp_path, models):
     folder = write_treebank(tmp_path / "no-dev", {name: PARTS[name] for name in ("train", "test")})
-    with pytest.raises(InputError, match=r"^xx_toy has no dev set; expected one, which is scored$"):
+    with pytest.raises(InputError, match=r"^xx_toy has no dev set; expected one for scoring$"):
         run("titov-table1", folder, cache, tmp_path, **TABLE1_QUICK)
     text, _ = run("titov-table2", folder, cache, tmp_path, k=4, systems=("both",), **models)
     assert "36 training, 4 tuning, 12 scored" in text

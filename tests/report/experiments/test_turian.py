@@ -365,7 +365,7 @@ def test_settings_reach_the_parsers(data, cache, tmp_path):
     parser = ConstituentParser(lowest_penalty=5.0, **changed).fit(TREES[:60], TREES[60:75])
     expected = tw.metrics.parseval(TREES[75:], parser.predict(TREES[75:]))
     assert rows[0]["f1"] == expected.f1
-    assert "splits that only gain on the sample" in text
+    assert "splits that improve only the sample" in text
     assert "0.7, with a slack of 0" in text
 
 

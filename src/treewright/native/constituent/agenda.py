@@ -1,7 +1,7 @@
-"""Best-first search over parse states; boosted trees score the inferences.
+"""Best-first search over parse states; boosted decision trees score the inferences.
 
-Costs are sums of losses, which are never negative. So the first complete parse that is cheaper than
-everything on the agenda is the best one (Turian & Melamed 2006, section 2). From each state taken from the
+Costs are sums of losses, which are never negative. So the first complete parse that is cheaper than every
+inference on the agenda is the best one (Turian & Melamed 2006, section 2). From each state taken from the
 agenda, the cheapest inferences are followed until a parse is complete, so that a parse is found early.
 """
 
@@ -28,11 +28,12 @@ from treewright.native.constituent.states import (
 
 
 class Index(NamedTuple):
-    """An index of the decision trees of all labels, by the features on their paths of absent features.
+    """An index from features to the nodes that test them, along each tree's path of absent features.
 
-    These questions of a tree form a chain; the first feature that is present leads away from it. The
-    questions about feature f are in the blocks from `blocks[f]`, one block per label; those of a block start
-    at `indptr[block]`: the tree, the position of the question in the chain, and the node it leads to.
+    The nodes that a decision tree visits if no feature is present form its chain; the first feature of the
+    chain that is present leads away from it. The nodes that test feature f are in the blocks from `blocks[f]`
+    on, one block per label. The nodes of a block start at `indptr[block]`; each has its tree, its position in
+    the chain, and the node that follows if the feature is present.
     """
 
     blocks: np.ndarray
@@ -44,7 +45,11 @@ class Index(NamedTuple):
 
 
 class Ensembles(NamedTuple):
-    """The nodes of all trees; the label of each tree, its value if no feature is present, and their sums."""
+    """The nodes of all decision trees.
+
+    `labels` and `usual` are the label of each tree and its value if no feature is present; `totals` are the
+    sums of these values by label.
+    """
 
     features: np.ndarray
     present: np.ndarray
@@ -56,10 +61,12 @@ class Ensembles(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Scratch for scoring. Stamps of features and trees tell when they were last seen; `tick[0]` counts.
+    """Scratch space for scoring.
 
-    `features` are those of an inference; `places` and `exits` have, for each tree, the first question that
-    leads away; `touched` lists these trees; `heads` has the head of each label, or -1.
+    `of_features` and `of_trees` are the values of the counter `tick[0]` when each feature and tree was last
+    seen. `features` are the features of an inference. `touched` lists the trees with such a feature in their
+    chain; for these, `places` has the position of the first one in the chain, and `exits` the node that it
+    leads to. `heads` has the head of each label, or -1.
     """
 
     tick: np.ndarray
@@ -74,7 +81,7 @@ class Marks(NamedTuple):
 
 
 class InferenceModel(NamedTuple):
-    """Everything that scoring needs: features, head rules, the labels to consider, and trees."""
+    """Everything that scoring needs: features, head rules, the labels to consider, and decision trees."""
 
     atoms: Atoms
     heads: Heads
@@ -97,7 +104,7 @@ class States(NamedTuple):
 
 
 class Agenda(NamedTuple):
-    """A heap of pending inferences, by the cost of the states that they lead to."""
+    """A heap of pending inferences, ordered by the cost of the states that they lead to."""
 
     costs: np.ndarray
     states: np.ndarray
@@ -125,7 +132,7 @@ N_ITEMS, N_STATES, N_WAITING, N_COMPLETE, N_SCORED, N_DROPPED = range(6)
 
 @in_place
 def score_labels(model, items, frontier, place, begin, size, marks):
-    """Fill the scores of all labels that have a head in `marks.heads`; a shift has its own score."""
+    """Fill the scores of all labels that have a head in `marks.heads`; the shift counts as a label."""
     features = marks.features
     n_shared = extract_shared(model.atoms, items, frontier, place, begin, size, features)
     if size == 0:
@@ -143,7 +150,7 @@ def score_labels(model, items, frontier, place, begin, size, marks):
 
 @in_place
 def add_scores(index, ensembles, marks, head, n_features):
-    """Fill the scores of the labels that have a head, from the features of an inference."""
+    """Fill the scores of the labels whose head is `head`, from the features of an inference."""
     marks.tick[0] += 1
     tick, n_touched = marks.tick[0], 0
     for label in range(marks.heads.size):
@@ -175,7 +182,7 @@ def add_scores(index, ensembles, marks, head, n_features):
 
 @inlined
 def loss(score):
-    """Return the loss of an inference if it is considered right (equations 4 and 5)."""
+    """Return the loss of an inference if it is taken to be correct (equations 4 and 5)."""
     if score > 0:
         return math.log1p(math.exp(-score))
     return math.log1p(math.exp(score)) - score
@@ -205,7 +212,7 @@ def move(agenda, source, target):
 
 @in_place
 def take(agenda, n_waiting):
-    """Pop the cheapest inference from the heap; it is left at the position after the last."""
+    """Pop the cheapest inference from the heap, and leave it at the position after the heap's new end."""
     last = n_waiting - 1
     cost, state = agenda.costs[last], agenda.states[last]
     begin, size, label = agenda.begins[last], agenda.sizes[last], agenda.labels[last]
@@ -228,9 +235,9 @@ def take(agenda, n_waiting):
 
 @in_place
 def find_heads(model, items, frontier, begin, size, length, heads):
-    """Fill the head that each label would have, or -1 if it is not considered; return how many have one.
+    """Fill the head of each label, or -1 if the label is not considered; return how many labels have a head.
 
-    The entry after all labels is that of the shift, which has no children.
+    The entry after all labels belongs to the shift, which has no children.
     """
     n_labels, n_considered = heads.size - 1, 0
     heads[n_labels] = -1
@@ -248,10 +255,10 @@ def find_heads(model, items, frontier, begin, size, length, heads):
 
 @in_place
 def expand(model, search, state, is_shifting, bound, marks):
-    """Score the inferences of a state, return the cheapest, and push those that are cheaper than a bound.
+    """Score the inferences of a state, return the cheapest, and push the others below a cost bound.
 
-    Returns the cost, the first child, the number of children and the label. If no inference is considered,
-    the remaining items become children of the top.
+    Returns the cost, first child, number of children and label of the cheapest inference. If no inference is
+    considered, the remaining items become children of the top node.
     """
     states, counts = search.states, search.counts
     frontier, length, focus = states.frontiers[state], states.lengths[state], states.focus[state]
@@ -282,7 +289,7 @@ def expand(model, search, state, is_shifting, bound, marks):
 
 @in_place
 def score_end(model, search, state, marks):
-    """Return the cost of attaching all remaining items to the top, if no other inference is considered."""
+    """Return the cost of attaching all remaining items to the top node, if nothing else is considered."""
     frontier, length = search.states.frontiers[state], search.states.lengths[state]
     marks.heads[:] = -1
     marks.heads[TOP] = find_head(model.heads, search.items, frontier, 0, length, TOP)
@@ -329,7 +336,7 @@ def reach(model, search, parent, cost, begin, size, label):
 
 @in_place
 def complete(search, state):
-    """Add a complete parse to the cheapest ones."""
+    """Add a complete parse to the list of the cheapest parses, if it is cheap enough."""
     costs, found, counts = search.states.costs, search.found, search.counts
     at = min(counts[N_COMPLETE], found.size - 1)
     if counts[N_COMPLETE] == found.size and costs[found[at]] <= costs[state]:
@@ -343,7 +350,7 @@ def complete(search, state):
 
 @in_place
 def find_bound(search):
-    """Return the cost from which on a state leads to no parse that is needed."""
+    """Return the cost at which a state can no longer lead to one of the requested parses."""
     if search.counts[N_COMPLETE] < search.found.size:
         return math.inf
     return search.states.costs[search.found[-1]]
@@ -368,7 +375,8 @@ def follow(model, search, state, is_shifting, marks):
 def find_parses(model, search, is_shifting, max_inferences, marks):
     """Find the cheapest parses from the first state; return whether no cheaper parse can have been missed.
 
-    After the first parse, at most `max_inferences` are scored, plus those needed to complete another parse.
+    After the first parse, no more states are taken from the agenda once `max_inferences` inferences have been
+    scored.
     """
     counts = search.counts
     follow(model, search, 0, is_shifting, marks)

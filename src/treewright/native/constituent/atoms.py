@@ -1,7 +1,7 @@
 """Atomic features of inferences, extracted on demand (Turian & Melamed 2006, sections 3.4 and 4).
 
-The number of a feature is the first number of its group of items and predicate, plus the value of the
-predicate for the item.
+Each pair of a group of items and a predicate has a base number. The number of a feature is this base plus the
+value of the predicate for the item.
 """
 
 from typing import NamedTuple
@@ -25,9 +25,9 @@ ALL_LEFT, ALL_RIGHT, SIZE, N_WORDS, N_LEFT, N_RIGHT, HEAD, OTHERS, WORDS_OF_OTHE
 
 
 class Atoms(NamedTuple):
-    """Groups of items: kind, argument, and the first feature number of each predicate, or -1.
+    """Groups of items: their kind, their argument, and the base number for each predicate, or -1.
 
-    Those that depend on the head come last, from `n_shared`.
+    The groups that depend on the head come last, from number `n_shared` on.
     """
 
     kinds: np.ndarray
@@ -37,7 +37,7 @@ class Atoms(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Training examples: their inferences, with the states and items of these, and head rules."""
+    """Training examples: inferences, the states and items that they refer to, and head rules."""
 
     inferences: Inferences
     cuts: Cuts
@@ -46,7 +46,7 @@ class Source(NamedTuple):
 
 
 class Tests(NamedTuple):
-    """The question of each node of a decision tree: a group of items, a predicate and its value."""
+    """The test of each node of a decision tree: a group of items, a predicate and its value."""
 
     kinds: np.ndarray
     arguments: np.ndarray
@@ -55,7 +55,7 @@ class Tests(NamedTuple):
 
 
 class Place(NamedTuple):
-    """One state: start and length of its frontier, and first word and length of its sentence."""
+    """A state: the start and length of its frontier, and the first word and length of its sentence."""
 
     offset: int
     length: int
@@ -76,7 +76,7 @@ def put(values, bases, group, item, out, n_out):
 
 @in_place
 def sort_unique(out, begin, end):
-    """Sort a few numbers, remove duplicates, and return where they end."""
+    """Sort the numbers from `begin` to `end`, remove duplicates, and return the new end."""
     gap = 1
     while 9 * gap < end - begin:
         gap = 3 * gap + 1
@@ -98,7 +98,7 @@ def sort_unique(out, begin, end):
 
 @inlined
 def item_at(kind, argument, frontier, begin, size, place, start, stop):
-    """Return the item of a group with one item, or -1."""
+    """Return the item of a group that has a single item, or -1 if there is none."""
     if kind == CHILD:
         return frontier[place.offset + begin + argument] if argument < size else -1
     if kind == LAST_CHILD:
@@ -123,7 +123,7 @@ def item_at(kind, argument, frontier, begin, size, place, start, stop):
 
 @in_place
 def extract_shared(atoms, items, frontier, place, begin, size, out):
-    """Write the features of an inference that do not depend on its head, ascending; return their number."""
+    """Write the features of an inference that do not depend on its head, sorted; return their number."""
     start = items.starts[frontier[place.offset + begin]]
     stop = items.ends[frontier[place.offset + begin + size - 1]] if size > 0 else start
     n_out = 0
@@ -157,7 +157,7 @@ def find_range(kind, begin, size, place):
 
 @inlined
 def find_number(kind, begin, size, place, n_words):
-    """Return the value of a group that is a number."""
+    """Return the value of a numeric group."""
     if kind == SIZE:
         return size
     if kind == N_WORDS:
@@ -167,7 +167,7 @@ def find_number(kind, begin, size, place, n_words):
 
 @in_place
 def extract_headed(atoms, items, frontier, place, begin, size, head, out, n_out):
-    """Write the features of an inference that depend on its head after `n_out` others; return how many."""
+    """Append the head-dependent features of an inference to `n_out` others; return the number of all."""
     base = place.offset + begin
     for group in range(atoms.n_shared, atoms.kinds.size):
         kind = atoms.kinds[group]
@@ -190,7 +190,7 @@ def extract_headed(atoms, items, frontier, place, begin, size, head, out, n_out)
 
 @in_place
 def extract_examples(atoms, source, label, numbers, rows):
-    """Fill the features of the given inferences under a label; return whether there was enough space."""
+    """Fill the features of the given inferences for a label; return whether there was enough space."""
     inferences, cuts, items, heads = source.inferences, source.cuts, source.items, source.heads
     rows.indptr[0], n_out, room = 0, 0, rows.columns.size
     for example in range(numbers.size):
@@ -213,9 +213,9 @@ def extract_examples(atoms, source, label, numbers, rows):
 
 @in_place
 def percolate(source, label, numbers, tests, tree, leaves):
-    """Fill the leaf that each of the given inferences reaches, under a label.
+    """Fill the leaf of a decision tree that each of the given inferences reaches, for a label.
 
-    Only the features that the tree asks for are computed. The result is the same as with all features.
+    Only the features that the tree tests are computed, which does not change the result.
     """
     cuts, items, frontier = source.cuts, source.items, source.cuts.frontier
     for example in range(numbers.size):
@@ -240,7 +240,7 @@ def percolate(source, label, numbers, tests, tree, leaves):
 
 @inlined
 def has_shared(tests, node, items, frontier, place, begin, size, start, stop):
-    """Return whether an inference has the feature of a node, which does not depend on its head."""
+    """Return whether an inference has the feature, independent of its head, that a node tests."""
     kind, predicate, value = tests.kinds[node], tests.predicates[node], tests.values[node]
     is_present = False
     if kind < CHILDREN:
@@ -259,7 +259,7 @@ def has_shared(tests, node, items, frontier, place, begin, size, start, stop):
 
 @in_place
 def has_headed(tests, node, items, frontier, place, begin, size, head):
-    """Return whether an inference has the feature of a node, which depends on its head."""
+    """Return whether an inference has the feature, dependent on its head, that a node tests."""
     kind, predicate, value = tests.kinds[node], tests.predicates[node], tests.values[node]
     first = place.offset + begin
     if kind == HEAD:

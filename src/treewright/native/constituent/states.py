@@ -12,20 +12,20 @@ from treewright.native.compiling import in_place, inlined
 from treewright.native.hashing import FOLD, PRIME
 
 LABEL, WORD, TAG, CLASS, FIRST, LAST, FORM, WIDTH, INNER = range(9)
-"""Predicates. The first and last child are labels; the form is a number for the label and the children, or
-for the ending of a word; inner is the headword of the last child."""
+"""Predicates of items. `FIRST` and `LAST` are the labels of the first and last child; `FORM` is a hash of the
+label and the children's labels, or of the ending of a word; `INNER` is the headword of the last child."""
 N_PREDICATES = 9
 N_FORMS = 1 << 15
 SCRAMBLE = np.uint64(0xBF58476D1CE4E5B9)
-"""Forms are not computed by `hashing.mix`: only 15 bits are kept, so with another hash other forms would
-collide, and models could decide differently."""
+"""Factor in the hash of forms. It is not replaced by `hashing.mix`: only 15 bits are kept, so another hash
+would make other forms collide and could change the decisions of trained models."""
 NO_STEP = 255
 TOP = 0
 """The label that ends a parse."""
 
 
 class Items(NamedTuple):
-    """Words, an item for the end of the sentence, and constituents: predicate values, span and only child.
+    """Words, an end-of-sentence item, and constituents: their predicate values, spans and only children.
 
     The only child is -1 if there is no child or more than one.
     """
@@ -37,7 +37,11 @@ class Items(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """States: the frontier of state i from `indptr[i]`, its focus, first word and length of its sentence."""
+    """Parse states.
+
+    The frontier of state i starts at `indptr[i]`; `focus` is its focus, and `words` and `n_words` are the
+    first word and the length of its sentence.
+    """
 
     indptr: np.ndarray
     frontier: np.ndarray
@@ -69,10 +73,11 @@ class ActionSequences(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """Head rules: the step at which a label looks for a child, the direction, and labels that are no heads.
+    """Head rules, as search steps for each parent label.
 
-    `conjunction` is the label of conjunctions: if one precedes the head, the conjunct before it becomes the
-    head. -1 for none.
+    `steps[label, child]` is the step in which a child is looked for, and `from_right` the direction of each
+    step. Punctuation is the head only if all children are punctuation. `conjunction` is the label of
+    conjunctions, or -1: if a conjunction precedes the head, the conjunct before it becomes the head.
     """
 
     steps: np.ndarray
@@ -82,7 +87,7 @@ class Heads(NamedTuple):
 
 
 class Grammar(NamedTuple):
-    """Which labels can be above which first, last and only children, and how many children they may have."""
+    """Which first, last and only children each label may have, and the maximum number of children."""
 
     firsts: np.ndarray
     lasts: np.ndarray
@@ -145,7 +150,7 @@ def first_conjunct(heads, items, frontier, begin, head, n_eligible):
 
 @in_place
 def make_item(items, number, frontier, begin, size, label, head):
-    """Fill an item with a label above `frontier[begin:begin + size]`, whose head is given."""
+    """Fill an item that has a label and the children `frontier[begin:begin + size]`, with the given head."""
     values = items.values
     governor, last = frontier[begin + head], frontier[begin + size - 1]
     form = np.uint64(label + 1)
@@ -168,7 +173,10 @@ def make_item(items, number, frontier, begin, size, label, head):
 
 @in_place
 def is_considered(grammar, items, frontier, begin, size, label):
-    """Return whether a label may be above children: both edges known, and not twice over the same words."""
+    """Return whether a label may be the parent of some children.
+
+    The grammar must allow the first and last child, and a label must not occur twice over the same words.
+    """
     first = frontier[begin]
     symbol = items.values[first, LABEL]
     if size > 1:
@@ -192,13 +200,13 @@ def count_sizes(grammar, begin, length):
 
 @inlined
 def size_at(grammar, number, length):
-    """Return one of these numbers of children; the top can also have all remaining items."""
+    """Return one of the numbers that `count_sizes` counts; the top node can also have all remaining items."""
     return number + 1 if number < grammar.max_children else length
 
 
 @inlined
 def is_open(grammar, begin, size, length, label):
-    """Return whether a label may have this many children: the top must have all remaining items."""
+    """Return whether a label may have this many children; the top node must have all remaining items."""
     if label == TOP:
         return begin == 0 and size == length
     return size <= grammar.max_children
@@ -206,7 +214,7 @@ def is_open(grammar, begin, size, length, label):
 
 @in_place
 def count_cuts(derivations, is_shifting):
-    """Return the number of states in the derivations of sentences, and of items on their frontiers."""
+    """Return the number of states in the derivations of sentences, and that of items on their frontiers."""
     n_states, n_items = 0, 0
     for sentence in range(derivations.n_words.size):
         length = derivations.n_words[sentence]
@@ -222,7 +230,7 @@ def count_cuts(derivations, is_shifting):
 
 @in_place
 def replay(derivations, heads, is_shifting, items, cuts, golds, line):
-    """Replay derivations: fill the items that they create, their states, and the right action in each state.
+    """Replay derivations: fill the items that they create, their states, and the gold action in each state.
 
     The words of each sentence are already among the items, with space after them. `line` has space for the
     longest frontier. A shift is the action -1.
@@ -278,7 +286,11 @@ def count_inferences(cuts, grammar, is_shifting):
 
 @in_place
 def list_inferences(cuts, grammar, is_shifting, inferences):
-    """Fill the positions of inferences of all states: from the focus and the shift, or from all up to it."""
+    """Fill the positions of the inferences in all states.
+
+    If the parser shifts, inferences start at the focus, and a shift is added; otherwise they start at any
+    position up to the focus.
+    """
     at = 0
     for state in range(cuts.focus.size):
         length, focus = cuts.indptr[state + 1] - cuts.indptr[state], cuts.focus[state]
@@ -294,7 +306,7 @@ def list_inferences(cuts, grammar, is_shifting, inferences):
 
 @in_place
 def mark_considered(grammar, items, cuts, inferences, label, is_used):
-    """Fill whether a label is considered at each position; the entry after all labels is the shift."""
+    """Mark the positions at which a label is considered; the number after all labels is the shift."""
     is_shift = label == grammar.firsts.shape[0]
     for number in range(inferences.states.size):
         state, begin, size = inferences.states[number], inferences.begins[number], inferences.sizes[number]

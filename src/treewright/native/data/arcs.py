@@ -1,6 +1,6 @@
 """The basic features of arcs, packed into 64-bit keys that can be decoded.
 
-A key holds, from its highest bits: the template, three values, and the binned length with the direction.
+From the highest bits down, a key holds the template, three values, and the binned length and direction.
 """
 
 from typing import NamedTuple
@@ -30,10 +30,10 @@ class Sentences(NamedTuple):
 
 
 class ArcTemplates(NamedTuple):
-    """Templates: a number and up to `N_VALUES` values each, which are (end of the arc, offset, attribute).
+    """Templates: each has a number and up to `N_VALUES` values, (end of the arc, offset, attribute).
 
     `with_distance` tells which templates include length and direction; `outside` is the tag of tokens outside
-    the sentence; `between` is the number of the template of the tags between head and modifier, or -1.
+    the sentence; `between` is the number of the template for the tags between head and modifier, or -1.
     """
 
     numbers: np.ndarray
@@ -56,7 +56,7 @@ def pack(template, a, b, c, distance):
 
 @in_place
 def bin_distance(head, modifier):
-    """Return a number from 1 for the binned length and the direction of an arc."""
+    """Return a number, at least 1, for the binned length and the direction of an arc."""
     length = abs(head - modifier)
     at = 0
     while at + 1 < LENGTH_BINS.size and LENGTH_BINS[at + 1] <= length:
@@ -66,7 +66,7 @@ def bin_distance(head, modifier):
 
 @in_place
 def token_value(sentences, begin, end, position, attribute, outside):
-    """Return a word or tag of a sentence, or the tag for tokens outside it."""
+    """Return the word or tag at a position, or `outside` if it is not in the sentence."""
     if position < begin or position >= end:
         return outside
     return sentences.values[position, attribute]

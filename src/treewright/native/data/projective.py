@@ -10,8 +10,8 @@ from treewright.native.compiling import in_place
 def has_gap(heads, n_waiting, low, high, size):
     """Return whether the descendants of some word leave a gap, so that arcs cross.
 
-    The last four arguments are zeroed scratch of the length of `heads`: children not yet seen, the first and
-    the last descendant of each word, and their number.
+    The last four arguments are zeroed scratch arrays of the length of `heads`. They hold, for each word, the
+    number of children not yet seen, the first and the last descendant, and the number of descendants.
     """
     for word in range(1, heads.size):
         n_waiting[heads[word]] += 1
@@ -64,7 +64,7 @@ def shortest_crossing_arc(heads):
 def lift_arcs(heads, on_path):
     """Lift the shortest crossing arc to the head of its head until no arcs cross.
 
-    Changes `heads`, and sets `on_path` at each word whose own arc another arc was lifted over.
+    Changes `heads`, and sets `on_path` for each word that was the head of an arc before it was lifted.
     """
     word = shortest_crossing_arc(heads)
     while word > 0:

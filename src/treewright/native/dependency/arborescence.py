@@ -1,10 +1,10 @@
 """Non-projective trees under a first-order model: the best tree, and the probability of each arc.
 
 The best tree is found by growing paths backwards along best arcs and contracting the cycles that they form
-(Chu & Liu 1965; Edmonds 1967; in quadratic time, Tarjan 1977). Probabilities come from the determinant of a
-Laplacian matrix (Koo, Globerson, Carreras & Collins 2007, section 3.2), by an elimination without subtraction
-(Grassmann, Taksar & Heyman 1985), and from its derivative: if two words each prefer the other as head, the
-matrix is nearly singular and cannot be inverted accurately.
+(Chu & Liu 1965; Edmonds 1967; in quadratic time, Tarjan 1977). Probabilities are derivatives of the log
+determinant of a Laplacian matrix (Koo, Globerson, Carreras & Collins 2007, section 3.2). The determinant is
+computed by an elimination without subtraction (Grassmann, Taksar & Heyman 1985), since the matrix cannot be
+inverted accurately if two words each prefer the other as head: it is then nearly singular.
 
 Scores are in a square matrix with heads in rows; row 0 is the root.
 """
@@ -21,13 +21,14 @@ class Contraction(NamedTuple):
     """Words and the groups into which they are contracted; a group has a higher number than its members."""
 
     score: np.ndarray
-    """Gain of an arc from each word into a group over the arcs that it replaces; groups in rows."""
+    """Score of the best arc from each word into each group (row), minus the scores of the arcs that it
+    replaces."""
     penalty: np.ndarray
-    """Like `score`, but outweighs any score."""
+    """The same for penalties, which outweigh any score."""
     entry: np.ndarray
-    """The word of the group that the arc leads to."""
+    """The word of the group that this arc leads to."""
     row: np.ndarray
-    """The number of each group."""
+    """The row of each group in `score`, `penalty` and `entry`."""
     owner: np.ndarray
     """The outermost group of each word."""
     container: np.ndarray
@@ -41,8 +42,9 @@ class Contraction(NamedTuple):
 def best_arborescence(score, single_root, heads):
     """Fill `heads` (with an entry for the root) with the tree of the highest score.
 
-    With `single_root`, one word is attached to the root. Excluded arcs, and arcs from the root with
-    `single_root`, are counted as penalties apart from the scores, so that sums of scores lose no digits.
+    With `single_root`, exactly one word is attached to the root. Excluded arcs and, with `single_root`, arcs
+    from the root are counted as penalties, separately from the scores, so that sums of scores keep their
+    precision.
     """
     groups = _single_words(score, single_root)
     n = heads.size - 1
@@ -115,7 +117,7 @@ def _choose_arc(groups, group):
 
 @in_place
 def _contract(groups, cycle, new):
-    """Merge the groups of a cycle into a new group, in the row of the first."""
+    """Merge the groups of a cycle into a new group, which takes the row of the first."""
     merged = groups.row[cycle[0]]
     for at in range(cycle.size):
         member = cycle[at]
@@ -141,7 +143,7 @@ def _contract(groups, cycle, new):
 
 @compiled
 def _expand(groups, n_groups, heads):
-    """Take all best arcs except those within a group that lead to the word where another arc enters it."""
+    """Fill `heads` with the best arcs, except those replaced by an arc into their group from outside."""
     is_replaced = np.zeros(n_groups, np.bool_)
     heads[0] = 0
     for group in range(n_groups - 1, 0, -1):
@@ -158,9 +160,9 @@ def _expand(groups, n_groups, heads):
 def best_arborescences(score, single_root, heads, totals):
     """Fill the heads (with an entry for the root) and scores of the best trees; return their number.
 
-    Lawler (1972): each tree found splits the other trees of its set by the first word whose head differs; the
-    best tree of each part is queued. The trees of a set agree on the words before its `first_free` and have
-    none of its `banned` heads there.
+    Algorithm of Lawler (1972): when a tree is found, the other trees of its set are split into subsets by the
+    first word whose head differs, and the best tree of each subset is queued. The trees of a subset agree on
+    the heads of the words before its `first_free`, and the head of `first_free` is not in its `banned`.
     """
     k, n = heads.shape[0], heads.shape[1] - 1
     trees = np.zeros((k * n + 1, n + 1), np.int32)
@@ -200,7 +202,7 @@ def _total(score, tree):
 
 @in_place
 def _restrict(score, tree, first_free, banned):
-    """Exclude all heads but the tree's before `first_free`, and the banned heads of `first_free`."""
+    """Exclude heads that differ from the tree's before `first_free`, and the banned heads of `first_free`."""
     for word in range(1, first_free):
         for head in range(tree.size):
             if head != tree[word]:
@@ -225,7 +227,7 @@ def _is_allowed(score, tree, single_root):
 def matrix_tree_marginals(score, single_root, marginal):
     """Fill `marginal` with the probability of each arc; return the log of the sum over all trees.
 
-    With `single_root`, the sum is over the trees in which one word is attached to the root.
+    With `single_root`, the sum is over the trees in which exactly one word is attached to the root.
     """
     if single_root:
         return _rooted_marginals(score, marginal)
@@ -238,7 +240,7 @@ def matrix_tree_marginals(score, single_root, marginal):
 
 @compiled
 def _rooted_marginals(score, marginal):
-    """Fill the probabilities over all trees in which one word is attached to the root.
+    """Fill the arc probabilities over all trees in which exactly one word is attached to the root.
 
     Returns the log of the sum over these trees. If excluded arcs leave no tree, it is minus infinity, and all
     probabilities are 0.
@@ -261,9 +263,9 @@ def _rooted_marginals(score, marginal):
 
 @compiled
 def _fill_potentials(score, potential):
-    """Fill scaled exponentials of the scores; return the log of the scale of a tree.
+    """Fill scaled exponentials of the scores; return the log of the factor by which trees are scaled.
 
-    A tree has one arc into each word and one from the root, so the scales do not change probabilities.
+    A tree has one arc into each word and one from the root, so this factor is the same for all trees.
     """
     n = score.shape[0] - 1
     log_scale = 0.0
@@ -289,8 +291,9 @@ def _fill_potentials(score, potential):
 def _eliminate(reduced, order, pivots):
     """Eliminate the words one by one, adding their arcs to those of others; return the log determinant.
 
-    Gaussian elimination of the Laplacian, in which diagonal entries are sums of the others, so that nothing
-    is subtracted. The column of a word then has shares of its pivot.
+    This is Gaussian elimination of the Laplacian, with diagonal entries computed as sums of the other
+    entries, so that nothing is subtracted. Afterwards, the column of a word has its entries divided by its
+    pivot.
     """
     n = order.size
     is_left = np.ones(n + 1, np.bool_)
@@ -314,7 +317,7 @@ def _eliminate(reduced, order, pivots):
 
 @in_place
 def _find_pivot(reduced, is_left, is_last):
-    """Return the word with the largest sum of incoming arcs, and the sum; the last has the root's arc."""
+    """Return the word with the largest sum of incoming arcs, and this sum (for the last, the root's arc)."""
     best, largest = 0, -1.0
     for word in range(1, is_left.size):
         if is_left[word]:
@@ -329,9 +332,9 @@ def _find_pivot(reduced, is_left, is_last):
 
 @compiled
 def _fill_slopes(reduced, order, pivots, slope):
-    """Fill the derivatives of the log determinant, restoring the words in reverse order.
+    """Fill the derivatives of the log determinant, restoring the eliminated words in reverse order.
 
-    Multiplied by its potential, each term is at most a probability, so cancellation does no harm.
+    Each term, multiplied by its potential, is at most a probability, so cancellation is harmless.
     """
     n = order.size
     is_left = np.zeros(n + 1, np.bool_)

@@ -5,7 +5,7 @@ grandparents are known, and modifiers are added from the head outwards, so that 
 arcs per word, the full third-order model, with all grand-siblings and triples, is affordable. Nodes are
 
 * half(b, end): the word that arc b leads to and its descendants on one side, up to `end`;
-* gap(j, k): the words between two modifiers of a head: the outer half of j and the inner half of k;
+* gap(j, k): the words between modifiers j and k of a head, in the outer half of j and the inner half of k;
 * chain(b, j, k): the head that b leads to with its modifiers up to k; j is the modifier before k;
 * link(b, k): the same for any j.
 
@@ -26,20 +26,20 @@ LEFT, RIGHT = 0, 1
 class ChartNodes(NamedTuple):
     """The numbers of nodes; -1 for nodes that do not exist.
 
-    The words below a word do not depend on its head: nodes that differ only in the arc into it exist together
-    and are adjacent. The first of them is stored here.
+    Which nodes exist below a word does not depend on its head, so nodes that differ only in the arc into the
+    word are adjacent. The first of them is stored here.
     """
 
     half: np.ndarray
-    """By word, side and end."""
+    """Nodes by word, side and end."""
     gap: np.ndarray
-    """By pair; there is one node per pair."""
+    """Nodes by pair; there is one node per pair."""
     chain: np.ndarray
-    """By pair."""
+    """Nodes by pair."""
     link: np.ndarray
-    """By arc."""
+    """Nodes by arc."""
     arc: np.ndarray
-    """The number of the arc by head and modifier; not a node."""
+    """The number of each arc, by head and modifier; not a node."""
     place: np.ndarray
     """Index of each arc among the arcs into its modifier."""
 
@@ -170,7 +170,7 @@ def _n_arcs_in(parts, head):
 
 @in_place
 def _pair_score(parts, scores, head, at, pair):
-    """Return the score of a pair, together with the grandparent of the `at`-th arc into the head."""
+    """Return the score of a pair plus that of its grand-sibling with the `at`-th arc into the head."""
     if head == 0:
         return scores.pair[pair]
     n_pairs = parts.first_pair[2 * head + 2] - parts.first_pair[2 * head]
@@ -180,7 +180,7 @@ def _pair_score(parts, scores, head, at, pair):
 
 @in_place
 def _arc_score(parts, scores, head, at, arc):
-    """Return the score of an arc, together with the grandparent of the `at`-th arc into its head."""
+    """Return the score of an arc plus that of its grandchild with the `at`-th arc into its head."""
     if head == 0:
         return scores.arc[arc]
     n_out = parts.first_arc[2 * head + 2] - parts.first_arc[2 * head]

@@ -29,7 +29,7 @@ NO_PLACES, NO_SCORES = np.empty(0, np.int64), np.empty(0)
 
 
 class MiraPass(NamedTuple):
-    """How weights are updated in one pass."""
+    """Options of the weight updates in one pass."""
 
     k: int
     bound: float
@@ -38,15 +38,15 @@ class MiraPass(NamedTuple):
     max_keys: int
     """Maximum number of keys of a part."""
     n_done: int
-    """Steps taken before this pass."""
+    """Number of steps taken before this pass."""
     first_given: np.ndarray = NO_PLACES
-    """Start of the square of each sentence in `given`; empty if no scores are given."""
+    """Start of the square matrix of each sentence in `given`; empty if no scores are given."""
     given: np.ndarray = NO_SCORES
-    """Scores of arcs, heads in rows, that are added to those of the weights."""
+    """Scores of arcs, with heads in rows, that are added to the scores under the weights."""
 
 
 class TreeDistribution(NamedTuple):
-    """Which trees have a probability, and the factor that turns scores into log probabilities."""
+    """The trees to normalise over, and the factor that turns scores into log-potentials."""
 
     single_root: bool
     scale: float
@@ -54,7 +54,7 @@ class TreeDistribution(NamedTuple):
 
 @compiled
 def chart_of(keep, model, sentence, weights, single_root):
-    """Build the chart over the given arcs, adding a chain of arcs if they allow no tree."""
+    """Build the chart over the given arcs, adding an arc from each word to the next if they allow no tree."""
     parts = arrange(keep)
     graph, is_complete = build_chart(parts, score_parts(parts, model, sentence, weights), single_root)
     if not is_complete:
@@ -129,7 +129,7 @@ def train_pass(model, corpus, gold, kept, weights, totals, order, options):
 
 @compiled
 def given_square(options, number, n):
-    """Return the given scores of the arcs of a sentence, heads in rows; no rows if none are given."""
+    """Return the given scores of the arcs of a sentence, with heads in rows; empty if none are given."""
     if options.first_given.size == 0:
         return options.given.reshape(0, 0)
     start = options.first_given[number]
@@ -152,15 +152,15 @@ class TrainingTrees(NamedTuple):
     found: np.ndarray
     """The highest-scoring trees."""
     given: np.ndarray
-    """Scores of arcs that are not learnt, heads in rows; no rows if there are none."""
+    """Fixed scores of arcs, with heads in rows; empty if there are none."""
 
 
 @compiled
 def update_weights(model, sentence, trees, options, step, weights, totals):
-    """Make the gold tree win by a margin equal to the errors of each other tree; return the largest loss."""
+    """Make the gold tree beat each other tree by that tree's number of errors; return the largest loss."""
     right, heads, given = trees
-    # A word has an arc, which alone has built-in features, and at most eight other parts: a grandchild, a
-    # triple, and three pairs with their grand-siblings, two of them at the ends of its own modifiers.
+    # Of a word's parts, only its arc has built-in features. There are at most eight others: a grandchild, a
+    # triple, and three pairs with their grand-siblings; two of these pairs are at the ends of its modifiers.
     room = 2 * right.size * (9 * options.max_keys - 8 * MAX_EXTRA_KEYS)
     keys = np.empty(2 * room, np.uint64)
     signs = np.empty(2 * room, np.float32)
@@ -208,7 +208,7 @@ def _doubled(array):
 
 @compiled
 def parse_corpus(stages, model, corpus, weights, numbers, single_root, heads, scores):
-    """Fill the heads of the k-best trees (k, rows) and their scores (sentences, k) of the given sentences.
+    """Fill the heads (k, rows) and the scores (sentences, k) of the k-best trees of the given sentences.
 
     Ranks beyond the number of trees get a score of -inf.
     """
@@ -235,7 +235,7 @@ def store_trees(corpus, number, trees, heads):
 
 @compiled
 def take_square(marginals, start, n):
-    """Return the zeroed square of a sentence of n words, and where the next one starts."""
+    """Return the zeroed square matrix of a sentence of n words, and the start of the next matrix."""
     end = start + (n + 1) * (n + 1)
     square = marginals[start:end].reshape((n + 1, n + 1))
     square[:, :] = 0.0
@@ -246,8 +246,8 @@ def take_square(marginals, start, n):
 def measure_corpus(stages, model, corpus, weights, numbers, distribution, log_sums, marginals):
     """Fill the log of the sum over all trees of each sentence, and the probability of each arc.
 
-    `marginals` has the squares of the sentences in the order of `numbers`, heads in rows; `distribution` is a
-    `TreeDistribution`.
+    `marginals` has a square matrix for each sentence, in the order of `numbers`, with heads in rows;
+    `distribution` is a `TreeDistribution`.
     """
     start = 0
     for number in numbers:

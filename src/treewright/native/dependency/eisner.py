@@ -1,7 +1,7 @@
 """Arc marginals of a first-order model over all projective trees.
 
 Eisner's (1996) chart in the sum-product semiring: the inside pass is the recursion, the outside pass is its
-derivative. Scores are in a square matrix, heads in rows, modifiers in columns; 0 is the root.
+derivative. Scores are in a square matrix, with heads in rows and modifiers in columns; index 0 is the root.
 """
 
 from typing import NamedTuple
@@ -13,15 +13,16 @@ from treewright.native.compiling import compiled, in_place
 EXCLUDED = -1e9
 """Score of an arc that is used only if there is no tree without it."""
 SMALLEST_SUM = 1e-200
-"""The sum over all trees is considered free of underflow and overflow between this and its inverse."""
+"""Minimum sum over all trees that counts as free of underflow; its inverse is the maximum for overflow."""
 N_TRIALS = 8
-"""Maximum number of times that potentials are doubled to reach this range."""
+"""Maximum number of times that potentials are doubled to avoid underflow."""
 
 
 class Spans(NamedTuple):
-    """A number for each span [i, j]: headed by j, headed by i, with an arc j -> i, with an arc i -> j.
+    """Sums for each span [i, j]: headed by j (left) or i (right), or with an arc j -> i (to left) or i -> j.
 
-    Arrays that are read with i fixed have i in rows, those "by end" have j, so that memory is read in order.
+    Arrays that are read with i fixed have i in rows, and arrays "by end" have j in rows, so that memory is
+    read in order.
     """
 
     left: np.ndarray
@@ -36,7 +37,7 @@ class Spans(NamedTuple):
 def arc_marginals(score, single_root, marginal):
     """Fill `marginal` with the probability of each arc; return the log of the sum over all trees.
 
-    With `single_root`, the sum is over the trees in which one word is attached to the root.
+    With `single_root`, the sum is over the trees in which exactly one word is attached to the root.
     """
     if single_root:
         return _rooted_marginals(score, marginal)
@@ -49,9 +50,10 @@ def arc_marginals(score, single_root, marginal):
 
 @compiled
 def root_as_word(score):
-    """Return scores in which the root is a word, the only one that can be attached to a new root.
+    """Return scores in which the root is an ordinary word, the only one that may be attached to a new root.
 
-    Single-root trees under these scores are the trees with any number of roots under the original scores.
+    Single-root trees under these scores correspond to trees with any number of roots under the original
+    scores.
     """
     wider = np.full((score.shape[0] + 1, score.shape[0] + 1), EXCLUDED)
     wider[0, 1] = 0.0
@@ -63,7 +65,7 @@ def root_as_word(score):
 
 @in_place
 def drop_root_word(found, marginal):
-    """Fill the marginals of arcs from those in which the root is a word."""
+    """Fill the marginals of arcs from marginals that were computed with the root as a word."""
     for head in range(marginal.shape[0]):
         marginal[head, 0] = 0.0
         for word in range(1, marginal.shape[0]):
@@ -204,7 +206,7 @@ def _hand_down(potential, spans, outside, marginal):
 
 @compiled
 def _log_marginals(score, marginal):
-    """Do the same in log space: slower, except scores of any size and sentences of any length."""
+    """Fill the marginals in log space, which is slower but works for all scores and sentence lengths."""
     n = score.shape[0] - 1
     left = np.zeros((n + 2, n + 2))
     right = np.zeros((n + 2, n + 2))

@@ -1,11 +1,11 @@
 """Features of parts of dependency trees, as 64-bit keys.
 
 A sentence is an array of attribute values with one row per token: rows NO_TOKEN, END and PADDING, then the
-root, the words, and padding again. A template is a sequence of atoms; each atom is an attribute of a token at
-some distance from one of the part's words. The key of a feature is a 64-bit sum: the template's seed, each
-value times the factor of its atom, and the part's directions and distance times another factor. Its highest
-bits are the slot in a weight table. Since the key is a sum, the contribution of a word is computed once for
-all parts in which the word has the same role.
+root, the words, and padding again. A template is a sequence of atoms; each atom is an attribute of the token
+at a given offset from one of the part's words. The key of a feature is a 64-bit sum: the template's seed,
+each value times the factor of its atom, and the part's directions and distance times another factor. Its
+highest bits are the slot in a weight table. Since the key is a sum, the contribution of a word is computed
+once for all parts in which the word has the same role.
 """
 
 from typing import NamedTuple
@@ -20,25 +20,26 @@ NO_TOKEN, END, PADDING, ROOT = 0, 1, 2, 3
 N_EXTRA_ROWS = 6
 
 HEAD, MODIFIER, SIBLING, GRANDPARENT, OUTER, NEXT, FIRST_CHILD, LAST_CHILD = 0, 1, 2, 3, 4, 5, 6, 7
-"""Positions of the rows of a part's words: OUTER is the sibling before the sibling, NEXT the sibling after
-the modifier; the children are those of the modifier."""
+"""Entries of a part that hold the rows of its words. OUTER is the sibling before SIBLING, and NEXT the
+sibling after the modifier; FIRST_CHILD and LAST_CHILD are children of the modifier."""
 SITUATION, DISTANCE = 8, 9
-"""Positions of the directions of a part's arcs and of a binned distance."""
+"""Entries of a part that hold the directions of its arcs and a binned distance."""
 PART_SIZE = 10
 
 TAG, BETWEEN_TAG = 0, 1
-"""Attributes that the built-in features of arcs use: the coarse tag, and that of the words in between."""
+"""Attributes that the built-in features of arcs use: the coarse tag, and the tag that is used for words in
+between."""
 MAX_BETWEEN, MAX_MORPHS = 40, 8
 MAX_EXTRA_KEYS = MAX_BETWEEN + MAX_MORPHS * (MAX_MORPHS + 2)
 
 
 class PartTemplates(NamedTuple):
-    """Templates of one kind of part, and the constants for keys of its built-in features."""
+    """Templates of one kind of part, and constants for the keys of its built-in features."""
 
     first_atom: np.ndarray
-    """Start of the atoms of each template; the last entry is their number."""
+    """Start of the atoms of each template; the last entry is the number of all atoms."""
     role: np.ndarray
-    """Atoms of one role are adjacent within each template."""
+    """The role of each atom's word; atoms of one role are adjacent within a template."""
     offset: np.ndarray
     attribute: np.ndarray
     factor: np.ndarray
@@ -46,9 +47,10 @@ class PartTemplates(NamedTuple):
     with_distance: np.ndarray
     """Whether a template is also used together with the distance."""
     between: np.ndarray
-    """A seed; factors of the tags of head and modifier, and of the tag in between."""
+    """A seed, and the factors of three tags: of the head, of the modifier, and of a word in between."""
     morphs: np.ndarray
-    """A seed; factors of the tags of head and modifier, and of a morphological feature of each."""
+    """A seed, the factors of the tags of head and modifier, and the factors of a morphological feature of
+    each."""
 
 
 class EncodedSentence(NamedTuple):
@@ -57,10 +59,10 @@ class EncodedSentence(NamedTuple):
     values: np.ndarray
     """Attribute values, (n words + N_EXTRA_ROWS, n attributes)."""
     first_morph: np.ndarray
-    """Start of the morphological features of each row in `morphs`; the last entry is their number."""
+    """Start of the morphological features of each row in `morphs`; the last entry is the number of all."""
     morphs: np.ndarray
     same_before: np.ndarray
-    """The last row before each row that has the same tag; -1 for none."""
+    """The nearest earlier row with the same tag as each row; -1 for none."""
 
 
 @compiled
@@ -152,7 +154,7 @@ def score_columns(templates, values, parts, weights, shift, scores):
 
 @in_place
 def _add_shares(templates, values, atom, shares):
-    """Add the contribution of an atom to a key for each row in which the word of its role can be."""
+    """Add the contribution of an atom to keys, for each row that the word of its role can have."""
     attribute, factor = templates.attribute[atom], templates.factor[atom]
     n_rows = values.shape[0]
     row = templates.offset[atom] % n_rows
@@ -201,7 +203,7 @@ def _fill_between_keys(numbers, sentence, head, modifier, situation, keys):
 
 @in_place
 def _fill_morph_keys(numbers, sentence, head, modifier, situation, keys):
-    """Fill a key for each morphological feature of one word, alone and with each of the other word's."""
+    """Fill a key for each morphological feature of head and modifier, and for each pair of them."""
     first_h, first_m = sentence.first_morph[head], sentence.first_morph[modifier]
     last_h = min(sentence.first_morph[head + 1], first_h + MAX_MORPHS)
     last_m = min(sentence.first_morph[modifier + 1], first_m + MAX_MORPHS)
@@ -229,7 +231,7 @@ def _with_tags(numbers, sentence, head, modifier, situation, attribute):
 
 @in_place
 def sum_weights(weights, shift, keys, n_keys):
-    """Sum the weights of the slots of some keys."""
+    """Return the sum of the weights of some keys."""
     total = 0.0
     for at in range(n_keys):
         total += weights[keys[at] >> shift]

@@ -2,8 +2,8 @@
 
 The parts of a sentence are numbered consecutively: arcs, pairs, grandchildren, grand-siblings, triples (see
 `parts`). Each edge of a hypergraph lists the parts that it adds. A forest is stored as its arcs and the
-scores of its parts, and its hypergraph is rebuilt in each pass: the edges of all hypergraphs would take most
-of the memory (14 GB for 35,190 sentences of Icelandic).
+scores of its parts, and its hypergraph is rebuilt in each pass: storing the edges of all hypergraphs would
+take most of the memory (14 GB for 35,190 Icelandic sentences).
 """
 
 from typing import NamedTuple
@@ -26,21 +26,22 @@ ARC, PAIR, GRANDCHILD, GRAND_SIBLING, TRIPLE = range(N_KINDS)
 N_ROLES = 3
 """Maximum number of arcs of a part."""
 BASE = 1 << 26
-"""Larger than the numbers of parts of a sentence; its square is exact in a float."""
+"""Upper limit of the numbers of parts in a sentence; its square is exact in a float."""
 NO_ARC, NO_SIBLING, NO_MORE = -3, -2, -1
-"""Values instead of an arc: none, the sibling of a first modifier, the modifier after the last."""
+"""Values in place of an arc: no arc in this role, no sibling before the first modifier, no modifier after the
+last."""
 SMALLEST_GRADIENT = 1e-4
 
 
 class Forests(NamedTuple):
-    """The arcs of sentences as boolean squares; parts are numbered within a sentence."""
+    """The arcs of sentences as boolean square matrices; parts are numbered within a sentence."""
 
     sides: np.ndarray
     """The number of words of each sentence, plus one for the root."""
     square_indptr: np.ndarray
     part_indptr: np.ndarray
     keep: np.ndarray
-    """All squares, heads in rows."""
+    """The square matrices of all sentences, with heads in rows."""
     single_root: bool
 
 
@@ -52,18 +53,18 @@ class Firing(NamedTuple):
 
 
 class LogLinear(NamedTuple):
-    """Weights of features, as they are learnt."""
+    """Weights of features, with the state of their training."""
 
     weights: np.ndarray
     squares: np.ndarray
-    """Sums of squared gradients, by which steps are divided (AdaGrad)."""
+    """Sums of squared gradients, whose square roots divide the steps (AdaGrad)."""
     totals: np.ndarray
-    """Changes of weights times their step, for averaging."""
+    """Sums of weight changes, each times the number of its step, for averaging."""
 
 
 @compiled
 def first_parts(parts):
-    """Return the start of the parts of each kind; the last entry is their number."""
+    """Return the start of the parts of each kind; the last entry is the number of all parts."""
     first = np.zeros(N_KINDS + 1, np.int64)
     first[PAIR] = parts.head.size
     first[GRANDCHILD] = first[PAIR] + parts.first_pair[-1]
@@ -90,9 +91,10 @@ def split_scores(parts, scores):
 def index_chart(parts, single_root):
     """Return the hypergraph of a sentence, and the parts of its edges: (n_edges, N_KINDS), -1 for none.
 
-    An edge has at most one part of each kind, and its weight is the sum of the weights of its parts. So a
-    chart in which the parts of one kind weigh as much as their numbers, those of another kind `BASE` times as
-    much, and all others 0, shows which parts each edge has.
+    An edge has at most one part of each kind, and its weight is the sum of the weights of its parts. The
+    parts of the edges are therefore read from charts in which the weights of parts encode their numbers:
+    parts of one kind weigh as much as their number, parts of a second kind `BASE` times their number, and all
+    others 0.
     """
     first = first_parts(parts)
     numbers = np.zeros(first[-1])
@@ -128,7 +130,7 @@ def _indexed_chart(forests, number):
 
 @compiled
 def list_part_arcs(parts):
-    """Return the arcs of each part, upper and inner arcs first, and a code of its kind and directions."""
+    """Return the arcs of each part, upper and inner arcs first, and a code for its kind and directions."""
     first = first_parts(parts)
     arcs = np.full((first[-1], N_ROLES), NO_ARC, np.int32)
     codes = np.empty(first[-1], np.uint8)
@@ -251,9 +253,9 @@ def _fill_inside(graph):
 
 @compiled
 def measure_forests(forests, scores, numbers, is_gold, residues):
-    """Fill the residues of parts: 1 if a part is gold, 0 otherwise, minus its probability.
+    """Fill the residual of each part: 1 if the part is gold, otherwise 0, minus its probability.
 
-    `scores` are those of all parts, as log-potentials. Returns the log-loss of the gold trees.
+    `scores` are the scores of all parts, used as log-potentials. Returns the log-loss of the gold trees.
     """
     loss = 0.0
     for number in numbers:
@@ -272,14 +274,14 @@ def measure_forests(forests, scores, numbers, is_gold, residues):
 
 @compiled
 def _uniform(seed, number, node):
-    """Return a random number from 0 to 1; four rounds of mixing make neighbours independent."""
+    """Return a random number from 0 to 1; four rounds of mixing make neighbouring numbers independent."""
     key = mix(mix(mix(np.uint64(seed + 1), np.uint64(number)), np.uint64(node)), np.uint64(1))
     return np.float64(mix(key, np.uint64(2)) >> np.uint64(11)) / 2.0**53
 
 
 @compiled
 def draw_trees(forests, scores, seed, is_drawn):
-    """Mark the parts of one tree of each sentence, drawn by its probability; no part is marked at first."""
+    """Mark the parts of one tree of each sentence, drawn by probability; `is_drawn` must start as False."""
     for number in range(forests.sides.size):
         begin, end = forests.part_indptr[number], forests.part_indptr[number + 1]
         graph, edge_parts = _indexed_chart(forests, number)
@@ -312,7 +314,7 @@ def draw_trees(forests, scores, seed, is_drawn):
 def learn_pass(forests, base, is_gold, firing, model, order, rate, n_done):
     """Take a gradient step on the log-loss of each sentence, with `base` scores added; return the loss.
 
-    `model` is a `LogLinear`; `n_done` steps were taken before.
+    `model` is a `LogLinear`; `n_done` is the number of steps taken before.
     """
     weights, squares, totals = model
     loss = 0.0

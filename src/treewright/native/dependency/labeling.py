@@ -34,9 +34,9 @@ from treewright.native.dependency.pruning import sentence_size, take_sentence
 from treewright.native.hashing import PRIME, mix
 
 WORD = 2
-"""Attribute that features of labels use: the form."""
+"""Attribute of a word that the features of labels use: its form."""
 MAX_RELATIVES = 8
-"""Maximum numbers of children, siblings, and siblings to the left that features of a word use."""
+"""Maximum number of children, of siblings, and of left siblings that the features of a word use."""
 MAX_HISTORY_KEYS = 6 + 2 * MAX_RELATIVES
 MIN_COUNT = 2
 """Minimum count of a feature."""
@@ -52,7 +52,7 @@ class LabelModel(NamedTuple):
     child: NamedTuple
     sibling: NamedTuple
     indptr: np.ndarray
-    """Start of the allowed labels of each group of arcs in `labels`; the last entry is their number."""
+    """Start of the allowed labels of each group of arcs in `labels`; the last entry is the number of all."""
     labels: np.ndarray
     weights: np.ndarray
     shift: np.uint64
@@ -60,7 +60,7 @@ class LabelModel(NamedTuple):
 
 
 class LinkedTree(NamedTuple):
-    """A sentence and its tree as lists of children from left to right; 0 is none."""
+    """A sentence and its tree as lists of children from left to right; 0 means none."""
 
     sentence: NamedTuple
     heads: np.ndarray
@@ -73,7 +73,7 @@ class LinkedTree(NamedTuple):
 
 @compiled
 def link_children(sentence, heads):
-    """Make a tree from heads, with an entry for the root."""
+    """Link the children of a tree; `heads` has an entry for the root."""
     tree = LinkedTree(
         sentence,
         heads,
@@ -104,7 +104,7 @@ def take_tree(corpus, number):
 
 @compiled
 def downward_order(tree):
-    """Return the root and then the words, level by level, those of one head from left to right."""
+    """Return the root and then the words, level by level, with the children of a head from left to right."""
     order = np.zeros(tree.heads.size, np.int32)
     n_found = 1
     for at in range(order.size):
@@ -118,7 +118,7 @@ def downward_order(tree):
 
 @in_place
 def place_word(part, tree, word):
-    """Fill `part` with an arc and the words around it; siblings on the modifier's side go outwards."""
+    """Fill `part` with an arc and the words around it; siblings are ordered from the head outwards."""
     head = tree.heads[word]
     inner, outer = tree.before[word], tree.after[word]
     if word < head:
@@ -136,7 +136,7 @@ def place_word(part, tree, word):
 
 @compiled
 def fill_label_keys(model, tree, labels, word, keys):
-    """Fill the keys of a word's features, which are then mixed with a label; return their number.
+    """Fill the keys of a word's features, which are later mixed with a label; return their number.
 
     `labels` are the labels predicted so far.
     """
@@ -151,7 +151,7 @@ def fill_label_keys(model, tree, labels, word, keys):
 
 @in_place
 def _fill_relative_keys(templates, tree, word, relative, part, keys):
-    """Fill the keys of a word with `relative`, a child or a sibling, and those after it."""
+    """Fill the keys of a word with each of its children or siblings, starting from `relative`."""
     head = tree.heads[word]
     n_keys = n_relatives = 0
     while relative > 0 and n_relatives < MAX_RELATIVES:
@@ -213,7 +213,7 @@ def score_labels(model, group, keys, score):
 def label_corpus(model, corpus, groups, given, labels):
     """Fill the label of each row that is a word; `groups` has the group of each row's arc.
 
-    `given` scores, rows by labels, are added if there are any. `labels` is zeroed.
+    `given` scores (rows, labels) are added if the array is not empty. `labels` must start as zeros.
     """
     keys = np.empty(model.max_keys, np.uint64)
     score = np.empty(model.labels.size)
@@ -242,7 +242,7 @@ def _add_given(model, group, given, score):
 
 @compiled
 def count_keys(model, corpus, gold, counts):
-    """Count the features of all words, in a table of their own and up to MIN_COUNT."""
+    """Count the features of all words, up to MIN_COUNT, in the hash table `counts`."""
     keys = np.empty(model.max_keys, np.uint64)
     shift = _count_shift(counts)
     for number in range(corpus.first_row.size - 1):
@@ -276,10 +276,10 @@ def _keep_frequent(keys, counts, shift):
 
 @compiled
 def learn_labels(model, corpus, groups, gold, counts, totals, order, step):
-    """Take one pass over the sentences in `order`; return the number of wrong labels.
+    """Make one pass over the sentences in `order`; return the number of wrong labels.
 
     Features use the labels that the model has just predicted. `step` counts words over all passes; `totals`
-    are the changes times their step.
+    are sums of weight changes, each times the number of its step.
     """
     keys = np.empty(model.max_keys, np.uint64)
     score = np.empty(model.labels.size)
@@ -302,7 +302,7 @@ def learn_labels(model, corpus, groups, gold, counts, totals, order, step):
 
 @in_place
 def _update(model, group, right, keys, score, totals, step):
-    """Make the right label win against the best other label by the margin, within the bound of an update."""
+    """Update weights so that the right label beats the best other label by the margin, within the bound."""
     begin = model.indptr[group]
     rival, at_right = -1, -1
     for at in range(model.indptr[group + 1] - begin):

@@ -1,7 +1,7 @@
-"""MIRA updates: the smallest change of weights with which the right tree wins by a margin.
+"""MIRA updates: the smallest change of the weights that makes the right tree win by a margin.
 
 Crammer & Singer's MIRA with the k-best other trees as constraints (McDonald et al. 2005), solved by
-Hildreth's algorithm. A rival is the list of slots in which it differs from the right tree.
+Hildreth's algorithm. A rival is given by the slots of the features in which it differs from the right tree.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class Rivals(NamedTuple):
     """The differences between the right tree and its rivals."""
 
     indptr: np.ndarray
-    """Start of the slots of each rival; the last entry is their number."""
+    """Start of the slots of each rival; the last entry is the number of all slots."""
     slots: np.ndarray
     signs: np.ndarray
     """1 for a feature of the right tree, -1 for one of the rival."""
@@ -69,7 +69,7 @@ def _fill_products(rivals, products):
 
 @compiled
 def _number_slots(slots, local):
-    """Number equal slots consecutively; return how many numbers there are."""
+    """Number the distinct slots consecutively; return how many there are."""
     size = 64
     while size < 2 * slots.size:
         size *= 2
@@ -90,7 +90,7 @@ def _number_slots(slots, local):
 
 @in_place
 def apply_update(rivals, change, step, weights, totals):
-    """Add the change to `weights` and, times `step`, to `totals` for averaging."""
+    """Add the change to `weights` and, multiplied by `step`, to `totals` for averaging."""
     for i in range(rivals.indptr.size - 1):
         if change[i] == 0.0:
             continue

@@ -1,10 +1,10 @@
 """The parts of dependency trees over a given set of arcs, numbered without gaps.
 
-The arcs of a head to one side form a group, number 2 h to the left and 2 h + 1 to the right, with the nearest
-modifier first. Within a group of c arcs, a pair (j, k) is modifier k after sibling j; j = -1 for the first
-modifier, and k = c for the end after the last. A triple (i, j, k) is three consecutive modifiers. Each arc
-into the head forms a grandchild with each arc out of it, and a grand-sibling with each pair. The root has no
-incoming arc and so none of these.
+The arcs from head h to one side form a group, with number 2 h on the left and 2 h + 1 on the right, nearest
+modifier first. Within a group of c arcs, a pair (j, k) is modifier k after sibling j; j is -1 if k is the
+first modifier, and k is c for the end after the last modifier. A triple (i, j, k) is three consecutive
+modifiers. Each arc into the head forms a grandchild with each arc out of it, and a grand-sibling with each
+pair. The root has no incoming arc, and therefore no grandchildren or grand-siblings.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from treewright.native.dependency.features import (
 
 
 class PartIndex(NamedTuple):
-    """A set of arcs, and the start of the parts over them."""
+    """A set of arcs, and the offsets of the parts over them."""
 
     head: np.ndarray
     modifier: np.ndarray
@@ -58,7 +58,7 @@ class ScoreArrays(NamedTuple):
 
 
 class PartModel(NamedTuple):
-    """The weights and features that score parts; kinds without templates score 0."""
+    """The weights and features that score parts; kinds of parts without templates score 0."""
 
     arc: NamedTuple
     pair: NamedTuple
@@ -147,13 +147,13 @@ def _with_offsets(head, modifier, first_arc, first_in, arcs_in):
 
 @in_place
 def pair_number(parts, group, j, k):
-    """Number the pair of modifier `k` after sibling `j`."""
+    """Return the number of the pair of modifier `k` after sibling `j`."""
     return parts.first_pair[group] + k * (k + 1) // 2 + j + 1
 
 
 @in_place
 def triple_number(parts, group, i, j, k):
-    """Number the triple of modifiers `i`, `j`, `k`."""
+    """Return the number of the triple of modifiers `i`, `j`, `k`."""
     return parts.first_triple[group] + k * (k - 1) * (k - 2) // 6 + j * (j - 1) // 2 + i
 
 
@@ -167,7 +167,7 @@ def place_arc(part, head, modifier):
 
 @in_place
 def place_pair(part, head, side, sibling, modifier):
-    """Fill `part` with a pair; sibling 0 is none, and modifier 0 is the end."""
+    """Fill `part` with a pair; sibling 0 means no sibling, and modifier 0 the end."""
     part[HEAD] = ROOT + head
     part[SIBLING] = ROOT + sibling if sibling > 0 else NO_TOKEN
     part[MODIFIER] = ROOT + modifier if modifier > 0 else END

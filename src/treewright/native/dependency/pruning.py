@@ -1,4 +1,4 @@
-"""First-order models in stages, which prune arcs, and their training."""
+"""Pruning of arcs by first-order models in stages, and the training of these models."""
 
 from typing import NamedTuple
 
@@ -20,8 +20,8 @@ from treewright.native.dependency.parts import list_arcs, number_arcs, place_arc
 
 SMALLEST_GRADIENT = 1e-3
 PRIOR_SQUARE = 1.0
-"""Added to the sums of squared gradients. Otherwise AdaGrad would take its longest steps on features that are
-seen once, and the marginals of sentences with rare words would be overconfident."""
+"""Constant added to the sums of squared gradients. Otherwise, AdaGrad would take its longest steps on
+features that are seen once, and the marginals of sentences with rare words would be overconfident."""
 
 
 class Stage(NamedTuple):
@@ -29,11 +29,11 @@ class Stage(NamedTuple):
 
     templates: NamedTuple
     full: bool
-    """Whether the built-in features of arcs are used besides the templates."""
+    """Whether the built-in features of arcs are used in addition to the templates."""
     weights: np.ndarray
     shift: np.uint64
     threshold: float
-    """A head is kept if its probability is at least this share of the best head's."""
+    """Minimum probability of a head, as a fraction of the best head's."""
     max_heads: int
     max_keys: int
     single_root: bool
@@ -41,7 +41,7 @@ class Stage(NamedTuple):
 
 
 class KeptArcs(NamedTuple):
-    """The arcs of each sentence that are kept: those of sentence i have `codes[indptr[i]:indptr[i + 1]]`.
+    """The arcs that are kept; those of sentence i have the codes `codes[indptr[i]:indptr[i + 1]]`.
 
     A code is head * (n + 1) + modifier; unused space is -1. Without codes, all arcs are kept.
     """
@@ -56,7 +56,7 @@ class Steps(NamedTuple):
     squares: np.ndarray
     """Sums of squared gradients, by slot."""
     totals: np.ndarray
-    """Sums of the changes of weights times the number of their step, by slot, for averaging."""
+    """Sums of weight changes, each times the number of its step, by slot; used for averaging."""
     rate: float
     n_done: int
     """Number of steps taken before, one per sentence."""
@@ -70,14 +70,14 @@ def sentence_size(corpus, number):
 
 @compiled
 def take_sentence(corpus, number):
-    """Return the part of the corpus that is one sentence."""
+    """Return one sentence of the corpus."""
     first, last = corpus.first_row[number], corpus.first_row[number + 1]
     return make_sentence(corpus.values[first:last], corpus.first_morph[first : last + 1], corpus.morphs)
 
 
 @compiled
 def all_arcs(n):
-    """Return a square with all arcs between `n` words and from the root, heads in rows."""
+    """Return a square matrix with all arcs between `n` words and from the root, heads in rows."""
     keep = np.ones((n + 1, n + 1), np.bool_)
     for word in range(n + 1):
         keep[word, word] = keep[word, 0] = False
@@ -118,7 +118,7 @@ def filter_arcs(stage, sentence, keep):
 
 @in_place
 def drop_improbable(marginal, threshold, max_heads, keep):
-    """Remove heads from `keep` that are less probable than a share of the best, and all but the best few."""
+    """Remove heads less probable than `threshold` times the best head, and all but the best `max_heads`."""
     n = keep.shape[0] - 1
     for modifier in range(1, n + 1):
         best = 0.0
@@ -183,7 +183,7 @@ def choose_arcs(stages, corpus, numbers, gold, kept):
 
 @compiled
 def restore_arcs(kept, number, n):
-    """Return the square of stored arcs of a sentence."""
+    """Return the stored arcs of a sentence as a square matrix."""
     indptr, codes = kept
     keep = np.zeros((n + 1, n + 1), np.bool_)
     for at in range(indptr[number], indptr[number + 1]):
@@ -194,9 +194,9 @@ def restore_arcs(kept, number, n):
 
 @compiled
 def learn_stage(stage, corpus, gold, kept, order, steps):
-    """Take one pass of AdaGrad steps on the log-likelihood of gold trees; return the mean loss.
+    """Make one pass of AdaGrad steps on the log-likelihood of gold trees; return the mean loss.
 
-    If `kept` has no codes, all arcs compete. `steps` is a `Steps`.
+    If `kept` has no codes, all arcs are considered. `steps` is a `Steps`.
     """
     part = np.zeros(PART_SIZE, np.int32)
     keys = np.empty(stage.max_keys, np.uint64)

@@ -52,7 +52,7 @@ def train_crossing(stage, model, corpus, gold, totals, order, options):
 
 @compiled
 def parse_crossing(stage, corpus, numbers, single_root, heads, scores):
-    """Fill the heads of the k-best trees (k, rows) and their scores (sentences, k) of the given sentences.
+    """Fill the heads (k, rows) and the scores (sentences, k) of the k-best trees of the given sentences.
 
     Ranks beyond the number of trees get a score of -inf.
     """
@@ -71,8 +71,8 @@ def parse_crossing(stage, corpus, numbers, single_root, heads, scores):
 def measure_crossing(stage, corpus, numbers, distribution, log_sums, marginals):
     """Fill the log of the sum over all trees of each sentence, and the probability of each arc.
 
-    `marginals` has the squares of the sentences in the order of `numbers`, heads in rows; `distribution` is a
-    `TreeDistribution`.
+    `marginals` has a square matrix for each sentence, in the order of `numbers`, with heads in rows;
+    `distribution` is a `TreeDistribution`.
     """
     start = 0
     for number in numbers:

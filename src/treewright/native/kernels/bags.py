@@ -8,7 +8,7 @@ from treewright.native.compiling import compiled, in_place, inlined
 
 
 class Postings(NamedTuple):
-    """The trees with item i, from `indptr[i]`, in order, and the counts."""
+    """The trees that contain item i start at `indptr[i]`, in ascending order, with their counts."""
 
     indptr: np.ndarray
     trees: np.ndarray
@@ -19,8 +19,8 @@ class Postings(NamedTuple):
 def add_bags(bags, known, weights, postings, numbers, is_half, out):
     """Add to each row of `out` the weighted products of the counts of shared items.
 
-    `numbers` are the trees of the rows; `known` maps the items of their bags to those of the postings, -1 for
-    none. With `is_half`, rows start at their own tree.
+    `numbers` has the tree of each row; `known` maps the items of bags to items of the postings, or to -1.
+    With `is_half`, each row is filled from its own tree on.
     """
     for line in range(numbers.size):
         row = numbers[line]
@@ -38,7 +38,7 @@ def add_bags(bags, known, weights, postings, numbers, is_half, out):
 
 @compiled
 def mirror(out):
-    """Fill the lower half of a square from its upper one."""
+    """Fill the lower triangle of a square matrix from the upper one."""
     n = len(out)
     for begin in range(0, n, 64):
         for row in range(begin, n):
@@ -47,7 +47,7 @@ def mirror(out):
 
 
 class Sorted(NamedTuple):
-    """The items of trees sorted by kind: tree i has `ids` from `indptr[i]`, each as often as in `counts`."""
+    """The items of trees, sorted by kind: the `ids` and `counts` of tree i start at `indptr[i]`."""
 
     indptr: np.ndarray
     ids: np.ndarray
@@ -69,10 +69,10 @@ def mark(trees, tree, marks, tick):
 
 @in_place
 def evaluate_bags(trees, weights, pairs, marks, out):
-    """Add to `out` the weighted products of the counts that pairs of trees share.
+    """Add to `out`, for each pair of trees, the weighted products of the counts of shared items.
 
-    Each kind occurs once per tree. `marks` has two zeros per kind; a table is faster than merging two lists,
-    since the branches of a merge are unpredictable.
+    Each kind occurs once per tree. `marks` starts with two zeros per kind. Looking kinds up in this table is
+    faster than merging two lists, since the branches of a merge are unpredictable.
     """
     for pair in range(len(pairs)):
         one, other, tick = pairs[pair, 0], pairs[pair, 1], pair + 1

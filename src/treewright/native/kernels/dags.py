@@ -1,4 +1,4 @@
-"""Forests in which equal subtrees are shared, on which tree kernels work."""
+"""Forests in which equal subtrees are shared, as used by tree kernels."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ class Sequences(NamedTuple):
     """Sequence i is `values[indptr[i]:indptr[i + 1]]`; `table` finds it by its content.
 
     The subtree of a node is the sequence of its symbol and the numbers of its children's subtrees; its
-    production that of its symbol and its children's symbols.
+    production is the sequence of its symbol and its children's symbols.
     """
 
     indptr: np.ndarray
@@ -31,7 +31,7 @@ class Sequences(NamedTuple):
 
 
 class Bags(NamedTuple):
-    """Items of trees: tree i has `ids` from `indptr[i]`, each as often as in `counts`."""
+    """Items of trees: the `ids` and `counts` of tree i start at `indptr[i]`."""
 
     indptr: np.ndarray
     ids: np.ndarray
@@ -40,7 +40,7 @@ class Bags(NamedTuple):
 
 @in_place
 def _find(sequences, values, begin, end):
-    """Return the slot of the table that has the number of `values[begin:end]`, or the empty slot for it."""
+    """Return the slot of the sequence `values[begin:end]` in the table, or the empty slot for it."""
     key = SEED
     for place in range(begin, end):
         key = mix(key, values[place])
@@ -62,7 +62,7 @@ def _find(sequences, values, begin, end):
 
 @in_place
 def _keep(sequences, n, end):
-    """Number the sequence at the end of all values, which ends at `end`; return its number and the count."""
+    """Number the sequence that follows the first `n` and ends at `end`; return its number and the new `n`."""
     slot = _find(sequences, sequences.values, sequences.indptr[n], end)
     number = sequences.table[slot]
     if number >= 0:
@@ -74,11 +74,11 @@ def _keep(sequences, n, end):
 
 @compiled
 def intern_subtrees(nodes, n_together, subtrees, bags, own, seen, places):
-    """Number the different subtrees of trees, children before parents, and count those of each tree.
+    """Number the distinct subtrees of trees, children before parents, and count the subtrees of each tree.
 
-    Equal subtrees have one number if their trees are in the same group of `n_together`. Returns the number of
-    subtrees and the size of the bags. `own` has space for the nodes of a tree; `seen`, -1 at first, gets the
-    last tree of each subtree, and `places` its position in the bags.
+    Equal subtrees share a number if their trees are in the same group of `n_together` trees. Returns the
+    number of subtrees and the size of the bags. `own` has space for the nodes of a tree; `seen`, which starts
+    as -1, gets the last tree of each subtree, and `places` its position in the bags.
     """
     n, n_bag = 0, 0
     subtrees.indptr[0] = 0
@@ -116,7 +116,7 @@ def intern_subtrees(nodes, n_together, subtrees, bags, own, seen, places):
 
 @compiled
 def number_productions(subtrees, productions, numbers):
-    """Number the productions of subtrees, -1 for leaves; return their number."""
+    """Fill the number of each subtree's production, -1 for leaves; return the number of productions."""
     n = 0
     productions.indptr[0] = 0
     for subtree in range(numbers.size):
@@ -135,7 +135,7 @@ def number_productions(subtrees, productions, numbers):
 
 @compiled
 def number_edges(subtrees, numbers, edges, slots):
-    """Number the relations of children to parents: both productions and the position; -1 for leaves.
+    """Number the edges from parents to children, by both productions and the position; -1 for leaves.
 
     `slots` is aligned with the values of the subtrees, `numbers` are their productions.
     """
@@ -178,10 +178,10 @@ def count_kinds(bags, kinds, found, seen, places):
 
 @compiled
 def find_sequences(sequences, others, tables, scratch, found):
-    """Find other sequences among these: -1 where there is none.
+    """Find the numbers of other sequences among `sequences`; -1 for none.
 
-    The values of the others are mapped to ours by `tables`, one for each position of a sequence; the last
-    table is also for all further positions.
+    The values of the other sequences are mapped to values of `sequences` by `tables`, one per position; the
+    last table also serves all further positions.
     """
     for number in range(found.size):
         begin, finish = others.indptr[number], others.indptr[number + 1]

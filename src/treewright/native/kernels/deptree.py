@@ -18,17 +18,18 @@ from treewright.native.compiling import in_place
 
 NOTHING_BETWEEN = -1
 LANES = 8
-"""Bytes in a word of a signature."""
+"""Number of bytes in a word of a signature."""
 LOWER_BITS, HIGHEST_BITS = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(0x8080808080808080)
 
 
 class Arcs(NamedTuple):
-    """The features of distinct arcs, those of one sentence side by side.
+    """The features of distinct arcs; the arcs of one sentence are adjacent.
 
     Two arcs share the feature of a template if they have the same id in the same column of `ids`. The tags
     between the ends of arc i are the sorted `between[indptr[i]:indptr[i + 1]]`; only arcs with the same
-    `ends` can share some of them, and arcs that have none have `NOTHING_BETWEEN` there. Arcs share nothing at
-    all unless some byte of their `signatures` is the same. `place` numbers the arcs of each sentence from 0.
+    `ends` can share such tags, and `ends` is `NOTHING_BETWEEN` for arcs without any. Two arcs can share a
+    feature only if their `signatures` have at least one equal byte. `place` numbers the arcs of each sentence
+    from 0.
     """
 
     signatures: np.ndarray
@@ -40,10 +41,10 @@ class Arcs(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """Tree i has the arcs `arcs[indptr[i]:indptr[i + 1]]`: children before parents, siblings from the right.
+    """Tree i has the arcs `arcs[indptr[i]:indptr[i + 1]]`, children before parents.
 
-    `above` and `right` are the positions, among them, of the arc to the head and of the next sibling to the
-    right; the number of arcs where there is none.
+    Siblings are ordered from right to left. `above` and `right` are the positions, within the tree, of the
+    arc into the head and of the next sibling to the right; if there is none, they are the number of arcs.
     """
 
     indptr: np.ndarray
@@ -55,8 +56,8 @@ class Trees(NamedTuple):
 class SentenceRuns(NamedTuple):
     """Runs of trees: run i has the trees from `indptr[i]` to `indptr[i + 1]`, all of one sentence.
 
-    `places` are the positions of their values. The distinct arcs of run i are `arcs[first_arc[i]:first_arc[i
-    + 1]]`.
+    `places` are the rows or columns of their kernel values. The distinct arcs of run i start at
+    `arcs[first_arc[i]]`.
     """
 
     trees: np.ndarray
@@ -67,10 +68,10 @@ class SentenceRuns(NamedTuple):
 
 
 class SharedArcs(NamedTuple):
-    """The arcs of one sentence that share features with those of another.
+    """Pairs of arcs of two sentences that share features.
 
-    Those of the arc at position p are at positions `places[begin[p]:end[p]]` of the other sentence, and
-    `values` are the numbers of shared features times the decay.
+    The arc at position p of one sentence shares features with the arcs at positions `places[begin[p]:end[p]]`
+    of the other; `values` are the numbers of shared features times the decay.
     """
 
     begin: np.ndarray
@@ -80,7 +81,7 @@ class SharedArcs(NamedTuple):
 
 
 class DependencyScratch(NamedTuple):
-    """Scratch space for the arcs of two sentences, and tables for those of two trees, plus one.
+    """Scratch space for the arcs of two sentences, and tables over two trees with an extra row and column.
 
     `positions` has, for each position in the second sentence, the position of that arc in the second tree, or
     -1. It is all -1 between calls.
@@ -94,7 +95,7 @@ class DependencyScratch(NamedTuple):
 
 @in_place
 def list_arcs(trees, runs, is_listed):
-    """Fill the distinct arcs of each run; the scratch array is False for every arc."""
+    """Fill the distinct arcs of each run; `is_listed` is False for every arc before and after."""
     n_arcs = 0
     runs.first_arc[0] = 0
     for run in range(runs.indptr.size - 1):
@@ -161,7 +162,7 @@ def clear_positions(place, trees, tree, positions):
 def may_share(signatures, a, b):
     """Return whether the signatures of two arcs have an equal byte: a zero byte in their exclusive or.
 
-    In a byte that is not zero, the lower bits carry into the highest bit, or it is set already.
+    Adding `LOWER_BITS` to the lower bits of a byte sets its highest bit unless they are zero.
     """
     found = np.uint64(0)
     for word in range(signatures.shape[1]):
@@ -241,7 +242,7 @@ def sum_fragment_logs(place, trees, tree_a, tree_b, scratch):
 
 @in_place
 def clear_tables(scratch, n_a, n_b, value):
-    """Fill the tables and their margins, which stand for missing siblings and parents."""
+    """Reset the tables, including the extra row and column for missing siblings and parents."""
     for i in range(n_a + 1):
         for j in range(n_b + 1):
             scratch.below[i, j] = value

@@ -1,12 +1,12 @@
-"""Subset-tree fragments: the heaviest of a forest, and those of a given set that a tree contains.
+"""Subset-tree fragments: the heaviest fragments of a forest, and matching of given fragments in trees.
 
 A fragment grows from the production at its root, one production at a time. Its nodes are numbered from the
 root, parents before children and children from right to left, which is post-order in reverse. Nodes are
 expanded only in that order, so each fragment grows in exactly one way. The nodes where it can still grow are
 its columns.
 
-A node is the root of a fragment at most once. So the total weight of a fragment's roots bounds that of any
-larger fragment, and a search that skips fragments below the bound misses nothing.
+A node is the root of a fragment at most once. So the total weight of a fragment's roots bounds the weight of
+any larger fragment, and a search that skips fragments whose bound is too low misses nothing.
 """
 
 from typing import NamedTuple
@@ -18,11 +18,15 @@ from treewright.native.hashing import mix
 from treewright.native.kernels.dags import SEED
 
 LEAF, WORD = -1, -2
-"""Values instead of a production: a leaf whose symbol also labels inner nodes, and any other leaf."""
+"""Values in place of a production: a leaf whose symbol also labels inner nodes, and any other leaf."""
 
 
 class Records(NamedTuple):
-    """Fragments: `parents` with the production `kinds` at the node `positions`; parent -1 is empty."""
+    """Fragments, each stored as another fragment with one more production.
+
+    The fragment `parents` is extended by the production `kinds` at the node `positions`; parent -1 is the
+    empty fragment.
+    """
 
     parents: np.ndarray
     positions: np.ndarray
@@ -39,7 +43,7 @@ class FragmentLimits(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """The weight of each subtree, and its count; the counts may be empty."""
+    """The weight and the count of each subtree; `counts` may be empty."""
 
     weights: np.ndarray
     counts: np.ndarray
@@ -49,7 +53,8 @@ class Frame(NamedTuple):
     """A fragment that may grow.
 
     Its data in the arena start with the positions of its columns. Rows follow, one for each subtree that has
-    it at the root: that subtree, and the subtree in each column. The arena is free from `ceiling` on.
+    the fragment at its root: that subtree, and the subtree in each column. The arena is free from `ceiling`
+    on.
     """
 
     begin: int
@@ -61,7 +66,7 @@ class Frame(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """By production: positive and negative weights, counts, number of rows, and where the rows go."""
+    """Sums by production: positive and negative weights, counts, numbers of rows, and where to write them."""
 
     positive: np.ndarray
     negative: np.ndarray
@@ -72,7 +77,7 @@ class Sums(NamedTuple):
 
 
 class FragmentTrie(NamedTuple):
-    """Fragments as paths of productions at positions, from the empty node 0.
+    """Fragments as paths of productions at positions, from node 0, which is the empty fragment.
 
     Node n stands for the feature `features[n]`, -1 for none. A slot of the table has a node and its edge: the
     parent node, the production and the position; -1 if it is free. `masks[n]` has a bit for each edge of node
@@ -134,7 +139,7 @@ def _sink(heap, values):
 
 @in_place
 def _sum_column(frame, arena, column, kinds, measures, sums):
-    """Sum the weights of a fragment's roots by the production in a column; return how many there are."""
+    """Sum the weights of a fragment's roots by production in a column; return the number of productions."""
     n_touched, stride = 0, frame.width + 1
     begin = frame.begin + frame.width
     for at in range(begin, begin + frame.n_rows * stride, stride):
@@ -157,7 +162,7 @@ def _sum_column(frame, arena, column, kinds, measures, sums):
 
 @in_place
 def _count_open(subtrees, kinds, subtree):
-    """Return the number of children of a subtree that are columns."""
+    """Return the number of children of a subtree that become columns."""
     n_open = 0
     for place in range(subtrees.indptr[subtree] + 1, subtrees.indptr[subtree + 1]):
         n_open += kinds[subtrees.values[place]] != WORD
@@ -205,7 +210,7 @@ def _write_rows(subtrees, kinds, arena, frame, column, places):
 
 @compiled
 def _start(kinds, measures):
-    """Return the empty fragment, with one column and each relevant subtree as a root."""
+    """Return the empty fragment, with one column and each subtree with a weight or count as a root."""
     arena = np.empty(4 * kinds.size + 1024, dtype=np.int32)
     arena[0] = 0
     n_roots = 0
@@ -229,7 +234,7 @@ def _make_sums(n_kinds):
 
 @compiled
 def add_record(records, n, parent, position, kind, value):
-    """Append a fragment to `n` others; return all."""
+    """Append a fragment to the first `n` records, and return the records."""
     if n == records.values.size:
         records = Records(
             widen(records.parents, n + 1),
@@ -267,7 +272,7 @@ def _sort_frames(frames, bounds, begin, end, ceiling):
 
 @compiled
 def mine_fragments(subtrees, kinds, examples, measures, decay, limits):
-    """Find the fragments of the largest absolute values.
+    """Find the fragments with the largest absolute values.
 
     The value of a fragment is `decay` to the power of its number of productions, times the sum of the weights
     of the subtrees that have it at the root, times the sum of their counts, if there are any.
@@ -278,7 +283,7 @@ def mine_fragments(subtrees, kinds, examples, measures, decay, limits):
     kinds : ndarray of int32
         The production of each subtree, `LEAF` or `WORD`.
     examples : ndarray of int64
-        A subtree of each production.
+        One subtree for each production.
     measures : Measures
     decay : float
     limits : FragmentLimits
@@ -287,9 +292,9 @@ def mine_fragments(subtrees, kinds, examples, measures, decay, limits):
     -------
     records : Records
     best : ndarray of int64
-        Their numbers, the largest first, and then in the order in which they were found.
+        Numbers of the best records, by descending absolute value, then in the order of discovery.
     n_visits : int
-        More than `max_visits` if the search was stopped.
+        Number of visits; more than `max_visits` if the search was stopped.
     """
     sums = _make_sums(examples.size)
     integers = np.empty((3, 1024), dtype=np.int32)
@@ -350,7 +355,7 @@ def _find_bit(position, kind):
 
 @in_place
 def _find_slot(table, source, position, kind):
-    """Return the slot of the table that has a node, or the empty slot for it."""
+    """Return the slot of a node in the table, given its edge, or the empty slot for it."""
     key = mix(mix(mix(SEED, source), position), kind)
     slot = np.int64(key >> np.uint64(32)) & (len(table) - 1)
     while table[slot, 0] >= 0:
@@ -362,10 +367,10 @@ def _find_slot(table, source, position, kind):
 
 @in_place
 def insert_fragments(subtrees, kinds, roots, numbers, trie, stack):
-    """Insert fragments, which are the whole subtrees `roots`, into an empty trie as features `numbers`.
+    """Insert fragments, given as the whole subtrees `roots`, into an empty trie as features `numbers`.
 
-    A leaf of a fragment is a node that is not expanded. Masks are 0 at first, everything else is -1; `stack`
-    has space for the nodes of a fragment. Returns the number of nodes of the trie.
+    A leaf of a fragment is a node that is not expanded. Masks start as 0, everything else as -1; `stack` has
+    space for the nodes of a fragment. Returns the number of nodes of the trie.
     """
     n = 1
     for fragment in range(roots.size):
@@ -413,8 +418,8 @@ def _push(subtrees, kinds, current, column, width, arena, top):
 def match_fragments(subtrees, kinds, trie):
     """Find the fragments that each subtree has at its root.
 
-    `kinds` are productions as numbered by the trie, negative for leaves and unknown ones. Returns the start
-    of the features of each subtree, and the features.
+    `kinds` are productions in the numbering of the trie, negative for leaves and unknown productions. Returns
+    the start of the features of each subtree, and the features.
     """
     indptr = np.zeros(kinds.size + 1, dtype=np.int64)
     found = np.empty(4 * kinds.size + 16, dtype=np.int32)

@@ -1,6 +1,6 @@
-"""Kernels of pairs of trees by plain loops, the baseline of Moschitti (2006).
+"""Kernels of pairs of trees, computed by plain loops: the baseline of Moschitti (2006).
 
-Nothing is shared between pairs; faster algorithms are measured against these.
+No computation is shared between pairs; faster algorithms are compared with these loops.
 """
 
 from typing import NamedTuple
@@ -11,10 +11,10 @@ from treewright.native.compiling import in_place
 
 
 class PlainTrees(NamedTuple):
-    """Trees in post-order, tree i from node `indptr[i]` on.
+    """Trees in post-order; tree i starts at node `indptr[i]`.
 
-    `sizes` are the nodes under each, itself included, `symbols` the numbers of labels, and `kinds` those of
-    productions, -1 for leaves. `order` has the nodes of each tree by their kinds, and otherwise as they are.
+    `sizes` are the numbers of nodes of subtrees, `symbols` the ids of labels, and `kinds` the ids of
+    productions, -1 for leaves. `order` has the nodes of each tree, stably sorted by kind.
     """
 
     indptr: np.ndarray
@@ -25,14 +25,14 @@ class PlainTrees(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """For each node of a tree, where those of the other of the same kind begin and end."""
+    """For each node of a tree, the start and end of the nodes of the same kind in the other tree."""
 
     begin: np.ndarray
     end: np.ndarray
 
 
 class SequenceScratch(NamedTuple):
-    """Space for the children of two nodes, and for three tables of their pairs, a row and column larger."""
+    """Space for the children of two nodes, and for three tables of pairs with an extra row and column."""
 
     left: np.ndarray
     right: np.ndarray
@@ -41,7 +41,7 @@ class SequenceScratch(NamedTuple):
 
 @in_place
 def _multiply(trees, one, other, values, begin_one, begin_other, width):
-    """Return the product over the children of two nodes of one production of one plus their values."""
+    """Return the product of 1 + value over the pairs of children of two nodes with the same production."""
     product = 1.0
     child, other_child = one - 1, other - 1
     while child > one - trees.sizes[one]:
@@ -53,9 +53,9 @@ def _multiply(trees, one, other, values, begin_one, begin_other, width):
 
 @in_place
 def evaluate_all_nodes(trees, pairs, decay, values, out):
-    """Evaluate subset trees of pairs of trees by visiting all pairs of nodes.
+    """Evaluate the subset-tree kernel of pairs of trees by visiting all pairs of nodes.
 
-    `values` has space for all pairs.
+    `values` has space for all pairs of nodes.
     """
     for pair in range(len(pairs)):
         begin_one, end_one = trees.indptr[pairs[pair, 0]], trees.indptr[pairs[pair, 0] + 1]
@@ -93,7 +93,7 @@ def _find_runs(trees, one, other, runs):
 
 @in_place
 def evaluate_sorted_nodes(trees, pairs, decay, values, runs, out):
-    """Evaluate subset trees of pairs of trees, visiting pairs of nodes of one production (section 3.2).
+    """Evaluate the subset-tree kernel by visiting only pairs of nodes with the same production (section 3.2).
 
     `values` has space for all pairs of nodes; it is zero before and after.
     """
@@ -131,7 +131,7 @@ def _list_children(trees, node, children):
 def _add_subsequences(sequences, n_left, n_right, decay):
     """Return the weight of all common subsequences of children, one length after the other (equation 4).
 
-    The first table has the values of pairs of children, from row and column 1 on, and the second the same.
+    The first two tables start with the values of pairs of children, from row and column 1 on.
     """
     single, ending, sums = sequences.tables[0], sequences.tables[1], sequences.tables[2]
     total = 0.0
@@ -152,9 +152,9 @@ def _add_subsequences(sequences, n_left, n_right, decay):
 
 @in_place
 def evaluate_partial_trees(trees, pairs, decay, depth_decay, values, sequences, out):
-    """Evaluate partial trees of pairs of trees by visiting all pairs of nodes.
+    """Evaluate the partial-tree kernel of pairs of trees by visiting all pairs of nodes.
 
-    `values` has space for all pairs.
+    `values` has space for all pairs of nodes.
     """
     for pair in range(len(pairs)):
         begin_one, end_one = trees.indptr[pairs[pair, 0]], trees.indptr[pairs[pair, 0] + 1]

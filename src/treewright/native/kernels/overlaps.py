@@ -24,7 +24,7 @@ def count_overlaps(rows, rows_a, rows_b, slots, members, counts):
     Parameters
     ----------
     slots : ndarray of int32, (n_columns,)
-        Zeros, and zeros again at the end.
+        Scratch; all zeros before and after.
     members : ndarray of int32, (1 + the columns of `WIDTH` rows, WIDTH)
         Scratch.
     counts : ndarray of float, (len(rows_a), len(rows_b))
@@ -41,7 +41,7 @@ def count_overlaps(rows, rows_a, rows_b, slots, members, counts):
 
 @in_place
 def fill_members(rows, group, slots, members):
-    """Give each column of a group of rows a slot from 1, with a 1 for each row that has it."""
+    """Assign a slot, from 1 on, to each column of a group of rows, and mark the rows that have the column."""
     n_slots = 1
     for lane in range(group.size):
         for position in range(rows.indptr[group[lane]], rows.indptr[group[lane] + 1]):
@@ -64,7 +64,7 @@ def clear_slots(rows, group, slots):
 
 @in_place
 def count_members(rows, row, slots, members):
-    """Sum the slots of a row's columns in slot 0, which no column has."""
+    """Sum the slots of a row's columns into slot 0, which is not assigned to any column."""
     for lane in range(WIDTH):
         members[0, lane] = 0
     for position in range(rows.indptr[row], rows.indptr[row + 1]):

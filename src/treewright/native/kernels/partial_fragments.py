@@ -1,12 +1,12 @@
-"""Partial-tree fragments: the heaviest of a forest, and those of a given set that trees contain.
+"""Partial-tree fragments: the heaviest fragments of a forest, and matching of given fragments in trees.
 
 A fragment grows one node at a time. A new node becomes the last child of a node on the rightmost path, which
 leads from the root to the node that was added last, so each fragment grows in exactly one way. The weight of
 an embedding of a fragment in a tree is the decay to the power of the number of skipped children. Embeddings
-that can grow in the same ways are one row, whose weight is their sum.
+that can grow in the same ways are merged into one row, whose weight is the sum of theirs.
 
-The growth of an embedding is bounded by a factor (`bound_growth`). So a search that skips fragments below the
-bound misses nothing.
+The factor by which the weight of an embedding can grow is bounded (`bound_growth`). So a search that skips
+fragments whose bound is too low misses nothing.
 """
 
 from typing import NamedTuple
@@ -34,10 +34,10 @@ class FragmentDecays(NamedTuple):
 class PartialForest(NamedTuple):
     """Distinct subtrees, children first, and bounds on the growth of embeddings of fragments in them.
 
-    A subtree has its symbol in `symbols`, and its children in the slots of `values` from `indptr` + 1 on. The
-    weight of a growing embedding increases at most by the factor `after[slot]` through later children of the
-    same parent, with everything below them, and by `below[subtree]` through everything that is added below a
-    leaf of the fragment. `ends[slot]` is the end of the children of the parent.
+    The children of subtree s are in the slots of `values` from `indptr[s] + 1` on. As an embedding grows, its
+    weight increases at most by the factor `after[slot]` through later children of the same parent and
+    everything below them, and by `below[subtree]` through everything that is added below a leaf of the
+    fragment. `ends[slot]` is the end of the children of the parent.
     """
 
     indptr: np.ndarray
@@ -52,9 +52,10 @@ class PartialFrame(NamedTuple):
     """A fragment that may grow.
 
     Its data in the arena start with the number of children of each node on the rightmost path; rows follow. A
-    row has a column for each node on the path: the slot of the child that was added last, the subtree for the
-    last node, and `NOTHING` if no child is left. The amounts of a row are the positive and negative weights
-    of its embeddings, and their counts. Both arenas are free from `ceiling` and `amount_ceiling` on.
+    row has a column for each node on the path: the slot of the child that was added last or, for the last
+    node, its subtree; `NOTHING` if no child is left. The amounts of a row are the positive and negative
+    weights of its embeddings, and their counts. The two arenas are free from `ceiling` and from
+    `amount_ceiling` on.
     """
 
     begin: int
@@ -76,7 +77,7 @@ class Arenas(NamedTuple):
 
 
 class RowTable(NamedTuple):
-    """Finds a row by its symbol and its columns, which are in `fresh`.
+    """A hash table that finds a row by its symbol and its columns, which are in `fresh`.
 
     An entry has the start of a row's columns, the start of its amounts, and its symbol; -1 if it is free.
     """
@@ -86,7 +87,7 @@ class RowTable(NamedTuple):
 
 
 class SymbolSums(NamedTuple):
-    """By the symbol of a new node: sums of amounts, bounds of their growth, rows, and the new frame."""
+    """Sums by the symbol of a new node: amounts, bounds of their growth, numbers of rows, and new frames."""
 
     amounts: np.ndarray
     bounds: np.ndarray
@@ -96,11 +97,11 @@ class SymbolSums(NamedTuple):
 
 
 class PartialTrie(NamedTuple):
-    """Fragments as sequences of smaller fragments, their children, from a state for each symbol.
+    """Fragments as sequences of their children (smaller fragments), from an initial state for each symbol.
 
-    `leaves[symbol]` is the fragment of that node alone; `ends[state]` is the fragment that ends in a state,
-    -1 for none. Edges are sorted by `keys`, which are the smaller fragment times the number of symbols, plus
-    the symbol of the parent. States below the number of symbols are those of symbols.
+    `leaves[symbol]` is the fragment of a single node with that symbol; `ends[state]` is the fragment that
+    ends in a state, -1 for none. Edges are sorted by `keys`: the number of the smaller fragment times the
+    number of symbols, plus the symbol of the parent. The initial state of a symbol has the symbol's number.
     """
 
     leaves: np.ndarray
@@ -155,7 +156,7 @@ def _make_sums(n_symbols):
 
 @in_place
 def _add_amounts(sums, n_touched, symbol, amounts, at, factor, bound):
-    """Add the amounts of an embedding that gets a node; return the number of symbols."""
+    """Add the amounts of an embedding that grows by a node; return the number of symbols so far."""
     if sums.n_rows[symbol] == 0:
         sums.touched[n_touched] = symbol
         n_touched += 1
@@ -172,7 +173,7 @@ def _add_amounts(sums, n_touched, symbol, amounts, at, factor, bound):
 
 @in_place
 def _find_range(frame, columns, row, depth, forest):
-    """Return the slots of the children that a row can get at a depth of its path."""
+    """Return the range of slots of the children that a row can add at a depth of its path."""
     at = columns[row + depth]
     if at == NOTHING:
         return np.int64(0), np.int64(0)
@@ -183,7 +184,7 @@ def _find_range(frame, columns, row, depth, forest):
 
 @in_place
 def _sum_depth(frame, depth, arenas, forest, gap, sums):
-    """Sum the amounts of embeddings that get a node at a depth, by its symbol; return how many there are."""
+    """Sum the amounts of embeddings that grow at a depth, by the new symbol; return the number of symbols."""
     n_touched = 0
     for number in range(frame.n_rows):
         row = frame.begin + frame.width * (1 + number)
@@ -213,7 +214,7 @@ def _sum_depth(frame, depth, arenas, forest, gap, sums):
 
 @in_place
 def _find_row(table, columns, width, symbol):
-    """Return the slot of the table that has a row, or the empty slot for it."""
+    """Return the slot of a row in the table, or the empty slot for it."""
     key = mix(SEED, symbol)
     for column in range(width):
         key = mix(key, table.fresh[column])
@@ -287,7 +288,7 @@ def _sort_frames(frames, bounds, begin, end, ceiling, amount_ceiling):
 
 @in_place
 def _weigh(sums, symbol, scale, has_counts):
-    """Return the value of a fragment that ends with a symbol, and the bound of its growth."""
+    """Return the value of the fragment with a new node of this symbol, and the bound of its growth."""
     amounts, bounds = sums.amounts[symbol], sums.bounds[symbol]
     value, bound = scale * (amounts[0] - amounts[1]), scale * max(bounds[0], bounds[1])
     if has_counts:
@@ -298,7 +299,7 @@ def _weigh(sums, symbol, scale, has_counts):
 
 @compiled
 def _start(forest, measures, sums):
-    """Return the empty fragment, whose rows are all relevant subtrees, and the sums by symbol."""
+    """Return the empty fragment, whose rows are all weighted or counted subtrees; fill sums by symbol."""
     symbols = forest.symbols
     arena, amounts = np.empty(symbols.size + 1024, dtype=np.int32), np.empty(3 * symbols.size + 1024)
     n_rows, n_touched, has_counts = 0, 0, measures.counts.size > 0
@@ -335,7 +336,7 @@ def _write_roots(forest, arenas, n_rows, sums, frames):
 
 @compiled
 def mine_partial_fragments(forest, measures, decays, limits):
-    """Find the fragments of the largest absolute values.
+    """Find the fragments with the largest absolute values.
 
     The value of a fragment is the product of the decays of its nodes and leaves, times the sum of the weights
     of its embeddings (the weight of the subtree at the root, times the decays of gaps), times the sum of
@@ -352,11 +353,11 @@ def mine_partial_fragments(forest, measures, decays, limits):
     Returns
     -------
     records : Records
-        With the depth of the parent of the last node as position, and its symbol as kind.
+        The position of a fragment is the depth of its last node's parent; the kind is the node's symbol.
     best : ndarray of int64
-        Their numbers, the largest first, and then in the order in which they were found.
+        Numbers of the best records, by descending absolute value, then in the order of discovery.
     n_visits : int
-        More than `max_visits` if the search was stopped.
+        Number of visits; more than `max_visits` if the search was stopped.
     """
     sums = _make_sums(int(forest.symbols.max()) + 1 if forest.symbols.size > 0 else 1)
     integers = np.empty((3, 1024), dtype=np.int32)
@@ -448,14 +449,14 @@ def _find_first(keys, key):
 def match_partial_fragments(subtrees, symbols, trie, gap):
     """Find the embeddings of fragments, and of the smaller fragments in them, at the root of subtrees.
 
-    `symbols` are those of subtrees as numbered by the trie, negative for unknown ones. Returns the start of
-    the fragments of each subtree, the fragments, and the sums of the weights of their embeddings.
+    `symbols` are the symbols of subtrees in the numbering of the trie, negative if unknown. Returns the start
+    of the fragments of each subtree, the fragments, and the sums of the weights of their embeddings.
     """
     n_states, n_symbols = trie.ends.size, trie.leaves.size
     indptr = np.zeros(symbols.size + 1, dtype=np.int64)
     found, weights = np.empty(4 * symbols.size + 16, dtype=np.int32), np.empty(4 * symbols.size + 16)
-    # By state: the subtree it was reached in, the child that was matched last, the sums of what ends at or
-    # before that child and before it, with the gaps up to there, and of all.
+    # For each state: the subtree in which it was reached, the child that was matched last, the sum of weights
+    # that end at or before that child, the sum of those before it (with the gaps up to there), and the total.
     owners, places = np.full(n_states, -1), np.empty(n_states, dtype=np.int64)
     sums, earlier, totals = np.empty(n_states), np.empty(n_states), np.empty(n_states)
     touched = np.empty(n_states, dtype=np.int64)

@@ -1,9 +1,9 @@
-"""Partial trees (Moschitti 2006, equations 3 and 4): one tree against all of a forest, and pairs of trees.
+"""The partial-tree kernel (Moschitti 2006, equations 3 and 4) of a tree with all trees of a forest.
 
-Two nodes with the same symbol have `leaf` in common, and more if children have the same symbol: the sum over
-all pairs of subsequences of their children is computed in one pass over the pairs of children with the same
-symbol, for subsequences of any length. Against a forest, symbols are counted first; then only pairs of
-subtrees with a child of the same symbol are visited.
+Two nodes with the same symbol contribute `leaf`, and more if some of their children have the same symbol. The
+sum over all pairs of subsequences of children, of any length, is computed in one pass over the pairs of
+children with the same symbol. Symbols are counted first; then only pairs of subtrees that have children with
+the same symbol are visited.
 """
 
 from typing import NamedTuple
@@ -22,9 +22,10 @@ MISSING = -(1 << 62)
 class PartialRows(NamedTuple):
     """Trees as bags of distinct subtrees, in the numbering of the forest that they are compared with.
 
-    `symbols` are those of subtrees, -1 for symbols that the forest lacks. `productions` are numbered within
-    these trees, -1 for leaves, with the symbols of children from `production_indptr` + 1; `pairs` are pairs
-    of a parent's and a child's symbol, -1 for pairs that the forest lacks.
+    `symbols` are the symbols of subtrees, -1 if the forest lacks them. `productions` are numbered within
+    these trees, -1 for leaves; the symbols of the children of production p start after
+    `production_indptr[p]`. `pairs` are the numbers of the pairs of a parent's and a child's symbol, -1 if the
+    forest lacks them.
     """
 
     indptr: np.ndarray
@@ -40,12 +41,12 @@ class PartialRows(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Blocks of positions of a listing with the same production, by chunk and symbol.
+    """Blocks of places of a listing with the same production, sorted by chunk and symbol.
 
     Symbol s of chunk c has the blocks from `indptr[c, s]`; `places` are their starts. `child_symbols` and
-    `child_places` are those in the slots of the listing; the position of a leaf is the one after the last of
-    its symbol. The blocks with a child of pair p in chunk c start at `pair_indptr[c, p]`, those with the
-    latest last tree first.
+    `child_places` are the symbol and the place of the child in each slot of the listing; the place of a leaf
+    is the one after the last of its symbol. The blocks with a child of pair p in chunk c start at
+    `pair_indptr[c, p]`, in descending order of their last trees.
     """
 
     indptr: np.ndarray
@@ -59,8 +60,9 @@ class Blocks(NamedTuple):
 class ChildMatches(NamedTuple):
     """Pairs of children with the same symbol.
 
-    Their positions among the children, the decay of the gaps between two pairs, the value of each pair, and
-    the sum over all subsequences that end with it; `offsets` has the positions of the values of children.
+    `mine` and `others` are the positions of the two children, `gaps` the decays of the gaps between two
+    pairs, `deltas` the value of each pair, and `totals` the sum over all subsequences that end with it.
+    `offsets` are the offsets of the values of the children in `mine`.
     """
 
     mine: np.ndarray
@@ -72,7 +74,11 @@ class ChildMatches(NamedTuple):
 
 
 class PartialScratch(NamedTuple):
-    """Scratch for one row: as for subset trees, plus sums by position, blocks seen, and ranges of values."""
+    """Scratch space for one row.
+
+    `values` and `offsets` are as in `SubsetScratch`. `sums` are by place, `stamps` mark the blocks that have
+    been visited, and `touched` lists the blocks whose values must be reset.
+    """
 
     values: np.ndarray
     offsets: np.ndarray
@@ -84,9 +90,9 @@ class PartialScratch(NamedTuple):
 
 
 class Decays(NamedTuple):
-    """The decay of gaps, the depth decay, the weight of a leaf, and the longest subsequence (0: any).
+    """The decay of gaps, the depth decay, the weight of a leaf, and the maximum subsequence length (0: any).
 
-    With `is_log`, these three and all values are logarithms. `powers` are those of the decay of gaps.
+    With `is_log`, the first three and all values are logarithms. `powers` are powers of the decay of gaps.
     """
 
     gap: float
@@ -99,7 +105,7 @@ class Decays(NamedTuple):
 
 @inlined
 def _match(mine, begin, n_mine, others, slot, n_others, matches):
-    """List the pairs of children with the same symbol; return their number, or one more than fit."""
+    """List pairs of children with the same symbol; return their number, at most `MOST_MATCHES` + 1."""
     n = 0
     for one in range(n_mine):
         symbol = mine[begin + one]
@@ -115,7 +121,7 @@ def _match(mine, begin, n_mine, others, slot, n_others, matches):
 
 @inlined
 def weigh_gaps(matches, n, powers):
-    """Set the weight of the gaps between two pairs: zero if one is not after the other in both trees."""
+    """Set the weight of the gaps between two pairs; zero unless one follows the other in both trees."""
     for later in range(1, n):
         for earlier in range(later):
             gap = matches.mine[later] - matches.mine[earlier] - 1
@@ -139,7 +145,7 @@ def sum_matches(matches, n):
 
 @in_place
 def clear_grid(grid, n_others, is_log):
-    """Prepare the sums over subsequences that end in the rows before the first."""
+    """Set the sums over subsequences to zero, before the first row is added."""
     for length in range(len(grid) - 1):
         for other in range(n_others + 1):
             grid[length, other] = zero(is_log)
@@ -149,9 +155,10 @@ def clear_grid(grid, n_others, is_log):
 def add_grid_row(grid, n_others, decays):
     """Add the subsequences that end in one more child; return their sum.
 
-    The last row of the grid has what this child has in common with each other one, from column 1; row p, for
-    subsequences of p + 1 children (of all lengths, if there is no longest), the sums over those that end in
-    earlier children, column j in the first j others, with gaps up to there.
+    The last row of the grid has the values of this child with each child of the other node, from column 1 on.
+    Row p is for subsequences of p + 1 children (of any length, if there is no maximum). Its column j is the
+    sum over subsequences that end in earlier children and in the first j children of the other node,
+    including the decay of the gaps up to there.
     """
     deltas = grid[len(grid) - 1]
     n_lengths = len(grid) - 1
@@ -177,7 +184,7 @@ def add_grid_row(grid, n_others, decays):
 
 @in_place
 def _sum_block_grid(rows, subtree, blocks, slot, n_others, decays, scratch):
-    """Sum over all subsequences of children of a subtree and of one place, pair by pair."""
+    """Sum over all pairs of subsequences of the children of a subtree and of a place, row by row."""
     grid = scratch.grid
     n_lengths = len(grid) - 1
     clear_grid(grid, n_others, False)
@@ -199,7 +206,7 @@ def _sum_block_grid(rows, subtree, blocks, slot, n_others, decays, scratch):
 
 @inlined
 def _visit_block(rows, at, listing, blocks, block, lowest, decays, scratch):
-    """Evaluate a subtree of a bag with all subtrees of a block, and sum what they share below the root."""
+    """Evaluate a subtree of a bag with all subtrees of a block, and add the values below their roots."""
     matches = scratch.matches
     subtree, count = rows.bag_ids[at], rows.bag_counts[at]
     own = scratch.offsets[subtree]
@@ -235,9 +242,9 @@ def _visit_block(rows, at, listing, blocks, block, lowest, decays, scratch):
 
 @in_place
 def add_partial_trees(rows, numbers, listing, blocks, decays, is_half, scratch, out):
-    """Add to each row of `out` the weight of partial trees of more than one node.
+    """Add to each row of `out` the weight of shared partial trees with more than one node.
 
-    `numbers` are the trees of the rows. With `is_half`, rows start at their own tree.
+    `numbers` has the tree of each row. With `is_half`, each row is filled from its own tree on.
     """
     tick = 0
     for number in range(numbers.size):

@@ -1,8 +1,8 @@
-"""Partial trees of pairs of trees, with symbols that are equal or, smoothed, similar (Croce et al. 2011).
+"""The partial-tree kernel of pairs of trees, plain or smoothed by similar symbols (Croce et al. 2011).
 
-The value of two nodes is that of partial trees times the similarity of their symbols, which is 1 for equal
-symbols. Symbols are in classes; symbols of different classes have the similarity 0. Only subtrees that share
-the classes of a parent and a child have more in common than their symbols.
+The value of two nodes is that of the plain kernel times the similarity of their symbols, which is 1 for equal
+symbols. Symbols are divided into classes; symbols of different classes have the similarity 0. Two subtrees
+have more in common than their root symbols only if they share a pair of classes of a parent and its child.
 """
 
 import math
@@ -37,9 +37,9 @@ class SmoothedTrees(NamedTuple):
     The children of subtree i start at `children[indptr[i] + 1]`: their numbers, the classes of their symbols,
     and their heights. A leaf has the height 0. A tag, which is above one leaf, has the height 1 if its pair
     of classes (its own and the leaf's) occurs only in tags. All others have the height 2, and only these are
-    in the bags. The pairs of classes of entry i, its own with each child's, are the `slots` from
-    `first_slot[i]`; `pairs` has the same pairs sorted, with their entries. `tags` has the tags by their pairs
-    of classes.
+    in the bags. The pairs of classes of bag entry i (its own class with that of each child) are the `slots`
+    from `first_slot[i]` on; `pairs` has the same pairs sorted, with their entries. `tags` has the tags sorted
+    by their pairs of classes.
     """
 
     indptr: np.ndarray
@@ -58,11 +58,11 @@ class SmoothedTrees(NamedTuple):
 class PairScratch(NamedTuple):
     """Scratch space for one pair of trees.
 
-    `values` are the values of pairs of entries, beyond the similarity of their symbols; they are zero before
-    and after, and `touched` lists the others as far as it has space. `places` are the positions of subtrees
-    among the entries of both trees. `stamps` tell which pairs have been visited. `marks`, two zeros per kind
-    at first, have the positions of symbol classes, and of the pairs of classes of tags and of others, in the
-    other tree.
+    `values` are the values of pairs of entries, without those of their roots alone. They are zero before and
+    after; `touched` lists the other values as far as it has space. `places` are the positions of subtrees
+    among the entries of both trees. `stamps` tell which pairs have been visited. The three arrays of marks
+    start with two zeros per kind; they hold the positions of symbol classes, of the pairs of classes of tags,
+    and of other pairs of classes in the second tree.
     """
 
     values: np.ndarray
@@ -86,7 +86,7 @@ def _similarity(similarity, symbol, other, is_log):
 
 @inlined
 def _weigh(weight, count, other_count, is_log):
-    """Multiply by two counts."""
+    """Multiply a weight by two counts."""
     count *= other_count
     return times(weight, math.log(count) if is_log else count, is_log)
 
@@ -112,7 +112,7 @@ def _compare_symbols(symbols, one, other, similarity, decays, marks, tick):
 
 @inlined
 def _compare_two_tags(trees, one, other, similarity, decays):
-    """Return the value of two tags with the same pair of classes, below the tags themselves."""
+    """Return the value of two tags with the same pair of classes, without that of the tags alone."""
     is_log = decays.is_log
     mine, his = trees.children[trees.indptr[one] + 1, 0], trees.children[trees.indptr[other] + 1, 0]
     alike = _similarity(similarity, trees.symbols[one], trees.symbols[other], is_log)
@@ -122,7 +122,7 @@ def _compare_two_tags(trees, one, other, similarity, decays):
 
 @inlined
 def _compare_tags(trees, one, other, similarity, decays, marks, tick):
-    """Return the value of the tags of two trees, below the tags themselves."""
+    """Return the value of the tags of two trees, without that of the tags alone."""
     tags, is_log = trees.tags, decays.is_log
     mark(tags, other, marks, tick)
     total = zero(is_log)
@@ -148,7 +148,7 @@ def _number_entries(trees, tree, places, side):
 
 @inlined
 def _compare_children(trees, mine, his, similarity, decays, width, scratch):
-    """Return the value of two children of the same class, in these slots."""
+    """Return the value of two children whose symbols have the same class, given their slots."""
     one, other, is_log = trees.children[mine, 0], trees.children[his, 0], decays.is_log
     alike = _similarity(similarity, trees.symbols[one], trees.symbols[other], is_log)
     value = times(decays.leaf, alike, is_log)
@@ -165,7 +165,7 @@ def _compare_children(trees, mine, his, similarity, decays, width, scratch):
 
 @inlined
 def _sum_pairs(trees, one, other, similarity, decays, width, scratch):
-    """Sum over all pairs of subsequences of the children of two subtrees; report if there are too many."""
+    """Return the sum over all pairs of subsequences of two subtrees' children, and whether they fit."""
     matches = scratch.matches
     his_first, his_end = trees.indptr[other] + 1, trees.indptr[other + 1]
     n = 0
@@ -208,7 +208,7 @@ def _sum_grid(trees, one, other, similarity, decays, width, scratch):
 
 @inlined
 def _sum_below(trees, one, other, similarity, decays, width, scratch):
-    """Return the value of two subtrees below their roots."""
+    """Return the value of two subtrees, without that of their roots alone."""
     is_log = decays.is_log
     below, is_done = 0.0, False
     if not is_log and decays.longest == 0:
@@ -221,7 +221,7 @@ def _sum_below(trees, one, other, similarity, decays, width, scratch):
 
 @in_place
 def evaluate_partial_trees(trees, pairs, similarity, decays, scratch, out):
-    """Evaluate pairs of trees of one forest; as logarithms if the decays are logarithms."""
+    """Evaluate the kernel of pairs of trees of one forest; values are logarithms if the decays are."""
     is_log = decays.is_log
     n_visits, latest = 0, -1
     for pair in range(len(pairs)):

@@ -1,8 +1,8 @@
-"""Subset trees (Moschitti 2006, sections 2 and 3): one tree against all of a forest, and pairs of trees.
+"""The subset-tree kernel (Moschitti 2006, sections 2 and 3) of a tree with a forest, and of pairs of trees.
 
-Two subtrees of the same production share that production, which weighs `decay`, and more if children have the
-same production too. Against a forest, productions are counted first; then only pairs of subtrees with a child
-of the same production are visited.
+Two subtrees with the same production share that production, which weighs `decay`, and more if some of their
+children also have the same production. With a forest, productions are counted first; then only pairs of
+subtrees that have children with the same production are visited.
 """
 
 import math
@@ -19,7 +19,7 @@ class SubsetRows(NamedTuple):
     """Trees as bags of distinct subtrees, in the numbering of the forest that they are compared with.
 
     `kinds` are the productions of subtrees, -1 for leaves and for productions that the forest lacks; `edges`,
-    aligned with `values`, are the relations of children to parents.
+    aligned with `values`, are the numbers of the edges from parents to children (see `number_edges`).
     """
 
     indptr: np.ndarray
@@ -32,11 +32,12 @@ class SubsetRows(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The distinct subtrees of a forest, leaves left out, by chunk, symbol, production and last tree.
+    """The distinct subtrees of a forest, without leaves, sorted by chunk, symbol, production and last tree.
 
-    Chunk c has the trees from `chunks[c]`; its production p has the places from `begin[c, p]` to `end[c, p]`,
-    those with the latest last tree first. A place has the slots from `indptr[place]`, one for each child, and
-    the postings from `first_posting[place]`: trees, in order, and counts.
+    A place is a position in this list. The trees of chunk c start at `chunks[c]`; its production p has the
+    places from `begin[c, p]` to `end[c, p]`, in descending order of their last trees. The slots of a place,
+    one per child, start at `indptr[place]`. Its postings (trees in ascending order, and counts) start at
+    `first_posting[place]`.
     """
 
     chunks: np.ndarray
@@ -52,16 +53,17 @@ class Listing(NamedTuple):
 
 
 class Followers(NamedTuple):
-    """The places that have edge e in chunk c, from `indptr[c, e]`, those with the latest last tree first."""
+    """The places with edge e in chunk c start at `indptr[c, e]`, in descending order of their last trees."""
 
     indptr: np.ndarray
     places: np.ndarray
 
 
 class SubsetScratch(NamedTuple):
-    """Scratch space for one row: `values`, zero before and after, the positions of subtrees, and a list.
+    """Scratch space for one row.
 
-    The list need not have space for all values.
+    `values` are zero before and after; `offsets` are the positions of the values of subtrees. `touched` lists
+    the values that were changed, and need not have space for all.
     """
 
     values: np.ndarray
@@ -70,11 +72,11 @@ class SubsetScratch(NamedTuple):
 
 
 class MatchedSubtrees(NamedTuple):
-    """The subtrees of one tree that have the same kind as some of another, by the number of the subtree.
+    """The subtrees of one tree that have the same kind as a subtree of another tree, by subtree number.
 
-    If a subtree of the first tree has the latest of `ticks`, the subtrees of the other tree with the same
-    kind start at `begin`; the value of both is at its offset plus `where` of the other. `marks` are two zeros
-    per kind at first.
+    A subtree of the first tree is matched if its entry in `ticks` is the latest tick. The subtrees of the
+    other tree with the same kind then start at its `begin`, and the value of two subtrees is at the first
+    one's `offsets` plus the second one's `where`. `marks` starts with two zeros per kind.
     """
 
     ticks: np.ndarray
@@ -87,7 +89,7 @@ class MatchedSubtrees(NamedTuple):
 
 @inlined
 def spread(listing, place, amount, lowest, line):
-    """Add an amount for each occurrence of a subtree to its trees, from tree `lowest` on."""
+    """Add an amount to each tree from `lowest` on that contains a subtree, once for each occurrence."""
     posting = listing.first_posting[place + 1] - 1
     begin = listing.first_posting[place]
     while posting >= begin and listing.trees[posting] >= lowest:
@@ -108,7 +110,7 @@ def clear(values, n_values, touched, n_touched, nothing):
 
 @inlined
 def _multiply(rows, subtree, slot, listing, place, decay, scratch):
-    """Return the product over children, or 0 if a child before `slot` has the same production too."""
+    """Return the product over children, or 0 if a child before `slot` also has the same production."""
     product = 1.0
     other_slot = listing.indptr[place]
     for mine in range(rows.indptr[subtree] + 1, rows.indptr[subtree + 1]):
@@ -125,9 +127,9 @@ def _multiply(rows, subtree, slot, listing, place, decay, scratch):
 
 @in_place
 def add_subset_trees(rows, numbers, listing, followers, decay, is_half, scratch, out):
-    """Add to each row of `out` the weight of subset trees of more than one production.
+    """Add to each row of `out` the weight of shared subset trees with more than one production.
 
-    `numbers` are the trees of the rows. With `is_half`, rows start at their own tree.
+    `numbers` has the tree of each row. With `is_half`, each row is filled from its own tree on.
     """
     for number in range(numbers.size):
         row, line = numbers[number], out[number]
@@ -208,11 +210,11 @@ def _evaluate(rows, one, other, values, matched, unit, is_log, tick):
 
 @in_place
 def evaluate_subset_trees(rows, trees, pairs, decay, is_log, values, matched, out):
-    """Evaluate pairs of trees of one forest; with `is_log`, as logarithms.
+    """Evaluate the kernel of pairs of trees of one forest; with `is_log`, `out` has logarithms.
 
-    `rows` and `trees` have all subtrees except those of productions without edges to children, which always
-    weigh `decay` and are not counted. Stops before a pair that needs more `values` than there are. Returns
-    the number of pairs done, and the number of values that the next one needs.
+    `rows` and `trees` have all subtrees except those whose production has no edges to children; these always
+    weigh `decay` and are not counted here. Stops before a pair that needs more `values` than there are.
+    Returns the number of pairs done, and the number of values that the next one needs.
     """
     unit = math.log(decay) if is_log else decay
     for pair in range(len(pairs)):

@@ -1,9 +1,9 @@
 """Inner loops of a decomposition solver for support vector machines (Joachims 1999; Fan et al. 2005).
 
 The dual problem is to find values v that sum to zero, each within its bounds, with minimal v K v / 2 + linear
-v. Its gradient is K v + linear. At the optimum there is an intercept b such that the gradient is -b for
-values between their bounds, not less at a lower bound, and not more at an upper bound. A classifier has one
-value per example, with the sign of its class; a regressor has two.
+v. Its gradient is K v + linear. At the optimum, there is an intercept b such that the gradient is -b for
+values between their bounds, at least -b at a lower bound, and at most -b at an upper bound. A classifier has
+one value per example, with the sign of its class; a regressor has two.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,8 @@ import numpy as np
 from treewright.native.compiling import in_place
 
 SMALLEST_CURVATURE = 1e-12
-"""Replaces a curvature that is zero or negative, between two examples that the kernel cannot distinguish."""
+"""Minimum curvature; replaces zero or negative curvature between examples that the kernel cannot
+distinguish."""
 STRIP = 1024
 """Number of scores that stay in the processor's cache while kernel rows are added to them."""
 
@@ -42,9 +43,10 @@ class Heaps(NamedTuple):
 
 
 class Working(NamedTuple):
-    """Variables that are optimised while the others are fixed, with everything needed for that.
+    """A working set: variables that are optimised while the others are fixed.
 
-    `diagonal` is the kernel of an example with itself; the other arrays are parts of those of the problem.
+    `diagonal` is the kernel value of each example with itself; the other arrays hold the entries of these
+    variables.
     """
 
     variables: np.ndarray
@@ -58,9 +60,10 @@ class Working(NamedTuple):
 
 @in_place
 def measure(problem, dual, slots):
-    """Return the largest -gradient of variables that can increase and the smallest of those that can fall.
+    """Measure how far the optimality conditions are violated.
 
-    First over all variables, then over those whose example has a slot of 0 or more.
+    Returns the largest -gradient of the variables that can increase and the smallest of those that can
+    decrease, first over all variables, then over those whose kernel row is available (a slot of 0 or more).
     """
     rise, fall, ready_rise, ready_fall = -np.inf, np.inf, -np.inf, np.inf
     for variable in range(problem.rows.size):
@@ -79,7 +82,7 @@ def measure(problem, dual, slots):
 
 @in_place
 def find_intercept(problem, dual):
-    """Return the mean of -gradient over values between their bounds; without any, the middle of its range."""
+    """Return the mean -gradient of values between their bounds or, without any, the middle of its range."""
     total, n_free = 0.0, 0
     rise, fall = -np.inf, np.inf
     for variable in range(problem.rows.size):
@@ -98,9 +101,10 @@ def find_intercept(problem, dual):
 
 @in_place
 def choose_new(problem, dual, slots, rise, fall, heaps):
-    """Fill the variables that violate most among those whose example has no slot, and return their number.
+    """Fill the most violating variables among those without a kernel row, and return their number.
 
-    Variables that can increase have a -gradient above `fall`; those that can decrease have one below `rise`.
+    A variable violates the optimality conditions if it can increase and its -gradient is above `fall`, or if
+    it can decrease and its -gradient is below `rise`.
     """
     half = heaps.variables.size // 2
     n_rising, n_falling = 0, 0
@@ -119,7 +123,7 @@ def choose_new(problem, dual, slots, rise, fall, heaps):
 
 @in_place
 def push(heaps, begin, size, key, variable):
-    """Push a variable onto a heap of the largest keys, smallest first; return its size."""
+    """Push a variable onto a min-heap that keeps only the largest keys; return its size."""
     keys, variables = heaps.keys[begin:], heaps.variables[begin:]
     if size < heaps.keys.size // 2:
         place = size
@@ -148,7 +152,7 @@ def push(heaps, begin, size, key, variable):
 def load_working(problem, dual, slots, rise, fall, kept, working):
     """Load the violating variables whose kernel rows are available; return their number.
 
-    Values that are at the right bound for every intercept from `fall` to `rise` are left out.
+    Values that are at the correct bound for every intercept from `fall` to `rise` are left out.
     """
     size = 0
     for variable in range(problem.rows.size):
@@ -172,8 +176,8 @@ def load_working(problem, dual, slots, rise, fall, kept, working):
 def optimize(working, size, slots, kept, tolerance, max_steps):
     """Optimise pairs of values until no pair violates by more than the tolerance; return the number of steps.
 
-    A pair is the value that can increase with the largest -gradient, and the value that can decrease with the
-    largest expected gain of the objective.
+    A pair consists of the value with the largest -gradient among those that can increase, and the value whose
+    decrease improves the objective most.
     """
     first = find_rising(working, size)
     for step in range(max_steps):
@@ -191,7 +195,7 @@ def optimize(working, size, slots, kept, tolerance, max_steps):
 
 @in_place
 def find_rising(working, size):
-    """Return the value that can increase with the largest -gradient, or -1."""
+    """Return the value with the largest -gradient among those that can increase, or -1."""
     first, rise = -1, -np.inf
     for place in range(size):
         if working.values[place] < working.high[place] and -working.gradient[place] > rise:
@@ -201,7 +205,7 @@ def find_rising(working, size):
 
 @in_place
 def find_falling(working, size, first, row_first):
-    """Return the value whose decrease gains most while another increases, and the largest violation."""
+    """Return the value whose decrease improves the objective most, and the largest violation."""
     rise, own = -working.gradient[first], working.diagonal[first]
     second, largest, best = -1, 0.0, -1.0
     for place in range(size):

@@ -1,9 +1,9 @@
 """Inner loops of boosted decision trees under an L1 penalty (Turian & Melamed 2006).
 
 The gradient of the loss over a set of examples is the sum of their signed weights: the weights of positive
-examples minus those of negative ones. The gain of a node is the excess of its gradient over the penalty, and
-the gain of a split that of its two sides. A tree is stored in flat arrays: node i tests a feature, or is a
-leaf if that is -1.
+examples minus those of negative ones. The gain of a node is the excess of its gradient over the penalty; the
+gain of a split is the sum of the gains of its two sides. A tree is stored in flat arrays: node i tests a
+feature, or is a leaf if its feature is -1.
 """
 
 import math
@@ -14,10 +14,10 @@ import numpy as np
 from treewright.native.compiling import in_place, inlined
 
 MOST_STEPS = 200
-"""Maximum number of Newton steps for the value of a leaf, which takes about ten."""
+"""Maximum number of Newton steps for the value of a leaf; about ten are usually enough."""
 PRECISION = 1e-13
 LARGEST_VALUE = 600.0
-"""Maximum value of a leaf, whose exponential is finite."""
+"""Maximum value of a leaf; its exponential is finite."""
 
 
 class FeatureRows(NamedTuple):
@@ -28,7 +28,7 @@ class FeatureRows(NamedTuple):
 
 
 class DecisionTree(NamedTuple):
-    """The feature of each node, its children if that is present or absent, and the values of leaves."""
+    """The feature that each node tests, its children if it is present or absent, and the values of leaves."""
 
     features: np.ndarray
     present: np.ndarray
@@ -44,7 +44,7 @@ class DecisionForest(NamedTuple):
 
 
 class SplitLimits(NamedTuple):
-    """The penalty, the minimum gain of a split, and that of the root's split."""
+    """The penalty, the minimum gain of a split, and the minimum gain of the root's split."""
 
     penalty: float
     least: float
@@ -54,7 +54,7 @@ class SplitLimits(NamedTuple):
 class Pool(NamedTuple):
     """For each pending node, the gradient of each feature, and the features seen.
 
-    All `sums` are zero between trees. `stamps` has, for each feature, the last node that has seen it.
+    All `sums` are zero between trees. `stamps` has, for each feature, the last node in which it was seen.
     """
 
     sums: np.ndarray
@@ -64,7 +64,7 @@ class Pool(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """Pending nodes, the smaller on top: their examples, and the weights of positive and negative ones."""
+    """A stack of pending nodes: their examples, and the total weights of positive and negative examples."""
 
     nodes: np.ndarray
     begins: np.ndarray
@@ -74,7 +74,7 @@ class Frames(NamedTuple):
 
 
 class Order(NamedTuple):
-    """Examples ordered so that those of each node are adjacent, sorting space, and masses of two parts."""
+    """Examples, with those of each node adjacent; a buffer; and the weights of the two sides of a split."""
 
     examples: np.ndarray
     buffer: np.ndarray
@@ -89,14 +89,14 @@ def gain(gradient, penalty):
 
 @inlined
 def is_final(positive, negative, penalty, tolerance):
-    """Return whether no split can gain, not even one that separates positive from negative examples."""
+    """Return whether no split can improve the objective, not even one that separates the two classes."""
     best = gain(positive, penalty) + gain(negative, penalty)
     return best <= gain(positive - negative, penalty) + tolerance
 
 
 @in_place
 def weigh(confidences, labels, biases, signed):
-    """Fill the signed weights of all examples (equation 10) and return the loss (4)."""
+    """Fill the signed weights of all examples (equation 10) and return the loss (equation 4)."""
     loss = 0.0
     for example in range(labels.size):
         margin = labels[example] * confidences[example]
@@ -122,9 +122,10 @@ def add_gradients(rows, signed, sums):
 
 @in_place
 def keep_heavy(rows, signed, least, masses, kept):
-    """Copy the features of examples, without those whose examples weigh at most `least` in total.
+    """Copy the features of examples, except features whose examples weigh at most `least` in total.
 
-    Such a feature cannot gain anything below the root. `masses` is zero for each feature before and after.
+    Below the root, a split by such a feature cannot improve the objective. `masses` is zero for each feature
+    before and after.
     """
     for example in range(signed.size):
         weight = abs(signed[example])
@@ -144,7 +145,7 @@ def keep_heavy(rows, signed, least, masses, kept):
 
 @in_place
 def start_tree(rows, signed, pool, frames, order):
-    """Make the root pending, with all examples, and return the largest gradient of it and its parts."""
+    """Make the root pending; return the largest absolute gradient of the root and the sides of its splits."""
     pool.stamps[:] = 0
     positive, negative = 0.0, 0.0
     for example in range(signed.size):
@@ -218,7 +219,7 @@ def has_feature(rows, example, feature):
 
 @in_place
 def divide(rows, signed, feature, order, begin, end):
-    """Move examples with a feature before the others, fill both masses, return where the others start."""
+    """Move examples with a feature to the front and sum both sides; return where the others start."""
     order.masses[:] = 0.0
     middle, n_absent = begin, 0
     for position in range(begin, end):
@@ -250,7 +251,7 @@ def set_frame(frames, slot, node, begin, end, masses):
 
 @in_place
 def subtract_examples(rows, signed, examples, frames, slot, pool):
-    """Subtract the examples of the node above a slot from the sums of the slot."""
+    """Subtract the examples of the node in the next slot from the sums of a slot."""
     for position in range(frames.begins[slot + 1], frames.ends[slot + 1]):
         example = examples[position]
         weight = signed[example]
@@ -260,7 +261,7 @@ def subtract_examples(rows, signed, examples, frames, slot, pool):
 
 @in_place
 def subtract_sums(pool, slot):
-    """Subtract the sums of the node above a slot from those of the slot."""
+    """Subtract the sums of the node in the next slot from those of a slot."""
     for place in range(pool.n_touched[slot + 1]):
         feature = pool.touched[slot + 1, place]
         pool.sums[slot, feature] -= pool.sums[slot + 1, feature]
@@ -268,10 +269,11 @@ def subtract_sums(pool, slot):
 
 @in_place
 def build_tree(rows, signed, pool, frames, order, limits, tree):
-    """Split from the pending root until no split gains, and return the number of nodes.
+    """Split nodes, root first, until no split improves the objective; return the number of nodes.
 
-    The larger side of a split takes the place and the sums of the parent, minus those of the smaller side,
-    which goes on top. So the number of pending nodes is at most logarithmic in the number of examples.
+    The larger side of a split takes the slot of the parent, and its sums minus those of the smaller side. The
+    smaller side is pushed on top, so the number of pending nodes is at most logarithmic in the number of
+    examples.
     """
     n_nodes, slot = 1, 0
     while slot >= 0:
@@ -304,7 +306,7 @@ def build_tree(rows, signed, pool, frames, order, limits, tree):
 
 @in_place
 def share_sums(rows, signed, examples, frames, slot, pool, limits):
-    """Fill the sums of the two sides of a split from those of their parent, in the slot of the larger."""
+    """Fill the sums of the two sides of a split from those of their parent, in the larger side's slot."""
     penalty, least = limits.penalty, limits.least
     larger_ends = is_final(frames.positive[slot], frames.negative[slot], penalty, least)
     smaller_ends = is_final(frames.positive[slot + 1], frames.negative[slot + 1], penalty, least)
@@ -371,7 +373,7 @@ def sum_leaves(leaves, signed, sums):
 
 @in_place
 def group_leaves(leaves, places, examples):
-    """Group the examples by leaf, in their order, starting at `places`, which are advanced.
+    """Write the examples of each leaf, in order, from its position in `places` on; `places` is advanced.
 
     Leaves with place -1 are left out.
     """
@@ -386,8 +388,9 @@ def group_leaves(leaves, places, examples):
 def solve_leaf(odds, agrees, biases, penalty):
     """Return the positive step that minimises loss and penalty over the examples of a leaf.
 
-    `odds` are the exponentials of margins, and `agrees` tells which of them grow. The gradient exceeds the
-    penalty at 0 and decreases; Newton steps are taken while they stay in the interval that contains the root.
+    `odds` are the exponentials of margins, and `agrees` tells which margins grow with the step. The gradient
+    exceeds the penalty at 0 and decreases; Newton steps are taken while they stay in the interval that
+    contains the root.
     """
     low, high, value = 0.0, LARGEST_VALUE, 0.0
     for _ in range(MOST_STEPS):

@@ -1,7 +1,7 @@
-"""Coordinate descent on a quadratic loss with binary columns, under an elastic net.
+"""Coordinate descent on a quadratic loss with binary columns and an elastic-net penalty.
 
 Friedman, Hastie & Tibshirani (2010), "Regularization Paths for Generalized Linear Models via Coordinate
-Descent", equation 8, where the value of a column is 1 in each of its rows.
+Descent", equation 8, for columns whose values are 0 or 1.
 """
 
 from typing import NamedTuple
@@ -12,14 +12,14 @@ from treewright.native.compiling import in_place
 
 
 class BinaryColumns(NamedTuple):
-    """Columns of zeros and ones: that of number j has ones in `rows[indptr[j]:indptr[j + 1]]`."""
+    """Columns of zeros and ones: column j has ones in `rows[indptr[j]:indptr[j + 1]]`."""
 
     indptr: np.ndarray
     rows: np.ndarray
 
 
 class QuadraticLoss(NamedTuple):
-    """A quadratic loss of each row: minus its gradient, its curvature, and how far the score has moved."""
+    """A quadratic loss for each row: its negative gradient, its curvature, and the change of the score."""
 
     residual: np.ndarray
     curvature: np.ndarray
@@ -27,7 +27,7 @@ class QuadraticLoss(NamedTuple):
 
 
 class ColumnWeights(NamedTuple):
-    """Weights of columns, their penalties, and room for the curvature of each column."""
+    """Weights of columns, their penalties, and space for the curvature of each column."""
 
     values: np.ndarray
     l1: np.ndarray
@@ -47,9 +47,9 @@ def measure_columns(columns, loss, weights):
 
 @in_place
 def descend_columns(columns, first, loss, weights):
-    """Pass once over columns, each moved to its minimum; return the largest decrease of the objective.
+    """Pass once over columns, moving each weight to its optimum; return the largest objective decrease.
 
-    `columns` are those from number `first` on in `weights`.
+    The entries of `columns` in `weights` start at `first`.
     """
     residual, curvature, shift = loss
     largest = 0.0

@@ -19,7 +19,7 @@ class Weights(NamedTuple):
 
 
 class Sparse(NamedTuple):
-    """A sparse matrix by rows."""
+    """A sparse matrix, stored by rows."""
 
     indptr: np.ndarray
     columns: np.ndarray

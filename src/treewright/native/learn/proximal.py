@@ -1,7 +1,7 @@
-"""The L1-norm support vector machine over a few features: margin violations and proximal steps.
+"""The L1-norm support vector machine over selected features: margin violations and proximal steps.
 
-A sample has alternatives, one of which is right. An alternative is a row of features and an output, whose
-weights score it; without a row (-1), its score is its base score.
+A sample has alternatives, one of which is right. An alternative has a row of features and an output, whose
+weights score it; if its row is -1, its score is only its base score.
 """
 
 from typing import NamedTuple
@@ -31,9 +31,9 @@ class Design(NamedTuple):
 class ProximalWeights(NamedTuple):
     """Weights of each feature (row) and output (column), with the state of their steps.
 
-    `paces` are step sizes of weights, which decrease with `uses`. In each step all weights are shrunk by
-    their pace times the penalty of their feature, but only when a weight is read: `seen` is the step of the
-    last read.
+    `paces` are step sizes of weights, which decrease with `uses`. Each step shrinks all weights by their pace
+    times the penalty of their feature. This is done only when a weight is read; `seen` is the step in which a
+    feature was last read.
     """
 
     weights: np.ndarray
@@ -57,7 +57,7 @@ def score_rows(design, weights, scores):
 
 @in_place
 def find_violators(alternatives, scores, worst):
-    """Fill `worst` with each sample's alternative of highest loss, or -1; return the sum of the losses."""
+    """Fill `worst` with the highest-loss alternative of each sample, or -1; return the sum of the losses."""
     total = 0.0
     for sample in range(worst.size):
         right = alternatives.indptr[sample + 1] - 1
@@ -102,9 +102,9 @@ def add_row(design, alternatives, alternative, amount, gradient):
 def descend(design, alternatives, order, model, rate, step, worst):
     """Pass once over the samples in `order`, correcting violations; return the number of steps so far.
 
-    A violator moves its weights by a share of their paces, at most 1 and no more than its loss requires. The
-    mean of its share over many passes is its weight in the gradient; `worst` is filled with its wrong
-    alternative if the share in this pass is at least one half, and with -1 otherwise.
+    A violating sample moves its weights by a fraction of their paces: at most 1, and no more than its loss
+    requires. The mean of this fraction over many passes is the weight of the sample in the gradient. `worst`
+    is filled with its wrong alternative if the fraction exceeds one half in this pass, and with -1 otherwise.
     """
     for sample in order:
         begin, right = alternatives.indptr[sample], alternatives.indptr[sample + 1] - 1
@@ -146,7 +146,7 @@ def row_score(design, alternatives, alternative, weights):
 
 @in_place
 def shrink(model, column, step):
-    """Apply the shrinkage of a feature's weights that is due since they were last read."""
+    """Apply the shrinkage of a feature's weights that has become due since they were last read."""
     penalty = model.penalties[column] * (step - model.seen[column])
     model.seen[column] = step
     if penalty > 0:
@@ -163,7 +163,7 @@ def shrink(model, column, step):
 
 @in_place
 def shrink_all(model, step):
-    """Bring all weights up to date."""
+    """Apply all shrinkage that is due."""
     for column in range(model.weights.shape[0]):
         shrink(model, column, step)
 
@@ -186,7 +186,7 @@ def is_shared(design, alternatives, column, other):
 
 @in_place
 def set_paces(design, alternatives, one, other, model, rate):
-    """Reduce the paces of an alternative's weights that another does not share; return the sum of paces."""
+    """Reduce the paces of the weights that an alternative does not share with another; return their sum."""
     row, output = alternatives.rows[one], alternatives.outputs[one]
     same_output = output == alternatives.outputs[other]
     total = 0.0
@@ -203,7 +203,7 @@ def set_paces(design, alternatives, one, other, model, rate):
 
 @in_place
 def move(design, alternatives, one, other, model, share):
-    """Move the weights of an alternative that another does not share, by a share of their paces."""
+    """Move the weights that an alternative does not share with another, by a fraction of their paces."""
     row, output = alternatives.rows[one], alternatives.outputs[one]
     same_output = output == alternatives.outputs[other]
     if row >= 0:
@@ -215,7 +215,7 @@ def move(design, alternatives, one, other, model, share):
 
 @in_place
 def count_moving(design, alternatives, worst):
-    """Return the number of features that all violators would move, and of their alternatives."""
+    """Return the number of features that all violators would move, and the number of their alternatives."""
     n_features, n_alternatives = 0, 0
     for sample in range(worst.size):
         right, wrong = alternatives.indptr[sample + 1] - 1, worst[sample]
@@ -234,9 +234,9 @@ def count_moving(design, alternatives, worst):
 
 @in_place
 def renumber(design, numbers, added, n_kept, result):
-    """Write a design with new column numbers, without columns numbered -1, and with another's columns added.
+    """Write a design with renumbered columns, without those numbered -1, plus the columns of another design.
 
-    `result` has space for all; its `indptr` is filled.
+    `result` has space for all columns; its `indptr` is filled.
     """
     position = 0
     result.indptr[0] = 0

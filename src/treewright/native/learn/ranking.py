@@ -7,8 +7,8 @@ from treewright.native.compiling import in_place
 def rank_epoch(design, alternatives, order, weights, rates, margin, step):
     """Pass once over the samples and return the number of updates; `step` counts samples seen before.
 
-    The weights are updated if another alternative comes within its cost times the margin of the right one;
-    the weight of each feature changes by its rate.
+    The weights are updated if the score of another alternative comes within its cost times the margin of the
+    right one's score; the weight of each feature changes by its rate.
     """
     n_updates = 0
     for sample in order:

@@ -1,8 +1,9 @@
-"""The inner loops of boosted trees that are grown best split first and take small steps.
+"""Inner loops of boosted trees that are grown best-first and shrunk by a learning rate.
 
-A node holds examples with a gradient and a curvature each, whose sums are G and H. Its score is
-(|G| - penalty)^2 / (H + damping), twice what the objective falls by with the best value for the node. Of all
-leaves, the one whose best split raises the score most is split first, until there are as many as allowed.
+Each example of a node has a gradient and a curvature, whose sums over the node are G and H. The score of the
+node, (|G| - penalty)^2 / (H + damping), is twice the decrease of the objective with the best value for the
+node. The leaf whose best split increases the score most is split first, until the maximum number of leaves is
+reached.
 """
 
 import math
@@ -13,7 +14,7 @@ import numpy as np
 from treewright.native.compiling import in_place, inlined
 
 NEARLY = 1 - 1e-9
-"""Factor for comparing a score before rounding."""
+"""Factor that allows for rounding when scores are compared without division."""
 
 
 class ExampleColumns(NamedTuple):
@@ -41,7 +42,7 @@ class GrowthLimits(NamedTuple):
 class FeatureSums(NamedTuple):
     """For each leaf that may be split, the gradient, curvature and count of each of its features.
 
-    All `sums` are zero between trees. There are as many places as a tree may have leaves.
+    All `sums` are zero between trees. The number of places is the maximum number of leaves of a tree.
     """
 
     sums: np.ndarray
@@ -52,8 +53,8 @@ class FeatureSums(NamedTuple):
 class Regions(NamedTuple):
     """Examples sorted by node, the position of each, and the label of its region.
 
-    Of the two sides of a split, that without the feature keeps the label of its parent. Examples that are
-    not in the sample have the label -1.
+    The side of a split without the feature keeps the label of its parent. Examples that are not in the sample
+    have the label -1.
     """
 
     examples: np.ndarray
@@ -119,9 +120,9 @@ def subtract(table, place, other):
 
 @in_place
 def find_split(table, nodes, node, limits):
-    """Find the split with the largest gain, ties by the smallest feature; -1 if no gain is large enough.
+    """Find the split with the largest gain (the smallest feature if tied); -1 if no gain is large enough.
 
-    Features that no example of the node has any more are forgotten.
+    Features that no example of the node has any longer are removed.
     """
     place, n_examples = nodes.places[node], nodes.ends[node] - nodes.begins[node]
     gradient, curvature = nodes.gradients[node], nodes.curvatures[node]
@@ -142,7 +143,7 @@ def find_split(table, nodes, node, limits):
         absent = excess(gradient - table.sums[place, feature, 0], limits) ** 2
         of_present = max(0.0, table.sums[place, feature, 1]) + limits.damping
         of_absent = max(0.0, curvature - table.sums[place, feature, 1]) + limits.damping
-        # Most features are far from the best, which needs no division to tell.
+        # Most features are far below the best; this is detected without division.
         if (
             present * of_absent + absent * of_present
             < (best - limits.least) * NEARLY * of_present * of_absent
@@ -238,9 +239,9 @@ def grow_tree(rows, columns, slopes, table, regions, nodes, limits, tree):
 
 @in_place
 def set_values(nodes, tree, limits, rate):
-    """Give each leaf a share of its Newton step; return the decrease of the objective.
+    """Set each leaf to its Newton step times `rate`; return the decrease of the objective.
 
-    The fall is that of the quadratic that the objective is taken for. Other nodes have the value zero.
+    The decrease is that of the quadratic approximation of the objective. Inner nodes get the value zero.
     """
     fall = 0.0
     for node in range(tree.features.size):
@@ -255,7 +256,7 @@ def set_values(nodes, tree, limits, rate):
 
 @in_place
 def fill_slopes(scores, is_positive, weights, slopes):
-    """Fill the gradients and curvatures of the log-loss of two classes; return the loss."""
+    """Fill the gradients and curvatures of the binary log-loss; return the loss."""
     loss = 0.0
     for example in range(scores.size):
         margin = scores[example] if is_positive[example] else -scores[example]
@@ -270,7 +271,7 @@ def fill_slopes(scores, is_positive, weights, slopes):
 
 @in_place
 def add_values(labels, by_label, scores):
-    """Add the value of its leaf to the score of each example."""
+    """Add to the score of each example the value of its leaf."""
     for example in range(labels.size):
         scores[example] += by_label[labels[example]]
 

@@ -1,8 +1,8 @@
-"""The spectral Bloom filter with minimal increase (Cohen & Matias 2003), its counters packed into words.
+"""The spectral Bloom filter with minimal increase (Cohen & Matias 2003), with counters packed into words.
 
 A key has `n_hashes` counters; the smallest of them is an upper bound of the count of the key. The counters of
-a key are in one block of `block` counters: the whole filter, or a cache line of the processor, so that there
-is one memory access instead of several.
+a key are in one block of `block` counters. A block is the whole filter, or a cache line of the processor,
+which takes one memory access instead of several.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from treewright.native.hashing import mix
 LINE_BITS = 512
 """Size of a cache line."""
 SKIPPED = np.uint64(20)
-"""The lowest bits of a hash, which are mixed least."""
+"""Number of lowest bits of a hash that are skipped, since they are mixed least."""
 SLICE_BITS = 12
 N_SLICES = 64 // SLICE_BITS
 SMALL_BLOCK = 1 << SLICE_BITS
@@ -23,9 +23,9 @@ SMALL_BLOCK = 1 << SLICE_BITS
 
 
 class Bloom(NamedTuple):
-    """Counters of `width` bits that stop at `limit`, in `n_blocks` blocks of `block`.
+    """Counters of `width` bits that stop at `limit`, in `n_blocks` blocks of `block` counters.
 
-    Width, blocks and counters in a block are powers of two.
+    `width`, `n_blocks` and `block` are powers of two.
     """
 
     words: np.ndarray
@@ -51,7 +51,7 @@ def block_start(bloom, hashed):
 
 @in_place
 def probe(bloom, start, hashed, number):
-    """Return the number of one of a key's counters; in small blocks, each uses other bits of the hash."""
+    """Return the number of one of a key's counters; in small blocks, each uses different bits of the hash."""
     mask = np.uint64(bloom.block - 1)
     if bloom.block <= SMALL_BLOCK and number < N_SLICES:
         return start + ((hashed >> np.uint64(SLICE_BITS * number)) & mask)
@@ -60,14 +60,14 @@ def probe(bloom, start, hashed, number):
 
 @in_place
 def add(bloom, key):
-    """Add a key once, and return its count before, at most `limit`."""
+    """Add a key once, and return its previous count, at most `limit`."""
     hashed = hash_key(key)
     return add_hashed(bloom, hashed, block_start(bloom, hashed))
 
 
 @in_place
 def add_hashed(bloom, hashed, start):
-    """Add a key, given its hash and its block, as `add` does."""
+    """Add a key, as `add` does, given its hash and its block."""
     smallest = smallest_counter(bloom, hashed, start)
     if smallest < bloom.limit:
         for number in range(bloom.n_hashes):
@@ -104,7 +104,7 @@ def increase(bloom, index):
 
 @in_place
 def add_all(bloom, keys, before):
-    """Add keys one after the other, and fill the count of each before."""
+    """Add keys one after the other, and fill their previous counts."""
     for position in range(keys.size):
         before[position] = add(bloom, keys[position])
 

@@ -1,9 +1,9 @@
 """Conjunctions of binary features: counted order by order, and matched in rows.
 
-Each surviving conjunction has a list of its places. Its extensions by one more item are counted together in a
-dense array: every item after its last item, in each of its places, adds one. So a candidate is counted
-without being created, stored or looked up. Items are numbered from rare to frequent, and a conjunction is
-extended by later items only, so each candidate is visited once.
+Each surviving conjunction has a list of its places, which are the rows that contain it. Its extensions by one
+more item are counted together in a dense array, in which each later item of these rows adds one. So a
+candidate is counted without being created, stored or looked up. Items are numbered from rare to frequent, and
+a conjunction is extended by later items only, so each candidate is visited once.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from treewright.native.mining.bloom import add_hashed, block_start, hash_key
 class ItemRows(NamedTuple):
     """Rows of items in ascending order: row i has `items[indptr[i]:indptr[i + 1]]`.
 
-    A row adds one to each counter of a conjunction that is listed in `counters`.
+    `counters[i]` lists the counters of a conjunction to which row i adds one.
     """
 
     indptr: np.ndarray
@@ -65,7 +65,7 @@ class CountingScratch(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """The items by which each conjunction may be extended; with an empty `indptr`, by any."""
+    """The items by which each conjunction may be extended; any item if `indptr` is empty."""
 
     indptr: np.ndarray
     items: np.ndarray
@@ -161,7 +161,7 @@ def count_items(level, parent, rows, scratch):
 
 @in_place
 def keep_frequent(scratch, n_touched, threshold, n_per_row):
-    """Move the items with a count above the threshold to the front; return how many, in how many places."""
+    """Move items with a count above the threshold to the front; return the numbers of items and places."""
     n_kept, n_counted = 0, 0
     for position in range(n_touched):
         item = scratch.touched[position]
@@ -183,8 +183,8 @@ def keep_frequent(scratch, n_touched, threshold, n_per_row):
 def write_found(scratch, parent, n_kept, n_found, start, n_per_row, found):
     """Write the kept extensions of a conjunction.
 
-    Their places start at `start`, and slots have the start of each item's places; with -1, no places are
-    kept.
+    Their places start at `start`, and the slot of each item is set to the start of its places. If `start` is
+    -1, no places are kept.
     """
     end = max(0, start)
     for kept in range(n_kept):
@@ -228,9 +228,9 @@ def clear(scratch, n_touched):
 def sift(level, begin, rows, side, bloom, scratch, passed):
     """Add the candidates of one side (0: #f+, 1: #f-) to a filter, and write those that may be frequent.
 
-    Candidates are extensions of the conjunctions from `begin[0]` on, numbered from `begin[1]` in the whole
-    level, with a counter. Stops before a conjunction whose candidates might not fit into `passed`; returns
-    its number and the number of candidates written.
+    A candidate is a counter and an extension of one of the conjunctions from `begin[0]` on, which are
+    numbered from `begin[1]` in the whole level. Stops before a conjunction whose candidates might not fit
+    into `passed`; returns its number and the number of candidates written.
     """
     n_passed = 0
     for parent in range(begin[0], level.indptr.size - 1):
@@ -281,9 +281,9 @@ def add_items(rows, start, row, parent, bloom, scratch, passed, n_passed):
 
 @in_place
 def sort_rows(level, rows):
-    """Write the items of all rows in ascending order, from the places of single items, and their positions.
+    """Fill the items of all rows in ascending order, and `level.starts`, from the rows of single items.
 
-    `rows.indptr` starts as that of empty rows: entry i + 1 is the start of row i.
+    At first, entry i + 1 of `rows.indptr` is the start of row i.
     """
     for item in range(level.indptr.size - 1):
         for place in range(level.indptr[item], level.indptr[item + 1]):
@@ -303,7 +303,7 @@ class ConjunctionMatches(NamedTuple):
 
 
 class ConjunctionTrie(NamedTuple):
-    """Conjunctions as paths of items, each node found by its parent and item in an open hash table.
+    """Conjunctions as paths of items; a hash table finds each node by its parent and item.
 
     `ends[node]` is the number of the conjunction that ends there, or -1.
     """

@@ -1,4 +1,4 @@
-"""Lists of trees over the same words as one graph: each arc once, with a mask of the trees that have it."""
+"""Lists of trees over the same words as graphs, in which each arc has a mask of the trees that contain it."""
 
 from typing import NamedTuple
 
@@ -17,10 +17,11 @@ class Lists(NamedTuple):
 
 
 class ArcForest(NamedTuple):
-    """The arcs of lists of trees: list i has those from `indptr[i]` to `indptr[i + 1]`, by head and modifier.
+    """The arcs of lists of trees: list i has those from `indptr[i]` to `indptr[i + 1]`.
 
-    `owners` is the list of each arc. The arcs below an arc are those from `first_child` to `end_child`; its
-    right neighbours, in the trees of `next_masks`, are `next_arcs` from `first_next[arc]`.
+    Arcs are sorted by head and modifier. `owners` is the list of each arc. The arcs below an arc are those
+    from `first_child` to `end_child`; its right neighbours, in the trees of `next_masks`, are `next_arcs`
+    from `first_next[arc]`.
     """
 
     indptr: np.ndarray
@@ -43,7 +44,7 @@ class Features(NamedTuple):
 
 
 class Grids(NamedTuple):
-    """Scratch space for one list: squares of masks and arcs by head and modifier, and chains of neighbours.
+    """Scratch space for one list: matrices of masks and arcs by head and modifier, and chains of neighbours.
 
     Neighbours are first stored in chains: `heads` is the start of the chain of each arc, `links` its next
     entries.
@@ -60,7 +61,7 @@ class Grids(NamedTuple):
 
 @in_place
 def build_forest(lists, with_root, grids, forest):
-    """Fill a forest that has space for an arc and a pair per head; return their numbers."""
+    """Fill a forest that has space for an arc and a pair per head; return the numbers of arcs and pairs."""
     n_arcs, n_next = 0, 0
     forest.indptr[0], forest.first_next[0] = 0, 0
     for number in range(lists.n_trees.size):
@@ -73,7 +74,7 @@ def build_forest(lists, with_root, grids, forest):
 
 @in_place
 def fill_grid(lists, number, with_root, grids):
-    """Fill the square of masks of a list."""
+    """Fill the matrix of masks of a list."""
     n = lists.n_words[number]
     for head in range(n + 1):
         for modifier in range(n + 1):
@@ -163,7 +164,7 @@ def pair_mask(mask, right, wrong):
 
 @in_place
 def select_pairs(forest, samples, rights, wrongs, numbers, pairs, origins):
-    """Write the arcs of two trees of each sample as a forest of lists of two; return their number.
+    """Write the arcs of two trees of each sample as a forest; return the numbers of arcs and pairs.
 
     `numbers` is scratch space for the new number of each old arc; `origins` gets the old number of each new
     arc.

@@ -1,8 +1,8 @@
-"""Conjunctions of literals, features that are present or absent, scored by the residuals of a model.
+"""Conjunctions of literals (features that are present or absent), scored by the residuals of a model.
 
-A literal is the number of an item, or `~item` where the item is absent. The score of a conjunction is the
-square of its score statistic: (sum of residuals)² / (sum of squared residuals + ridge), in the rows where it
-is true, the largest of all outputs.
+A literal is the number of an item that must be present, or `~item` for an item that must be absent. The score
+of a conjunction is its squared score statistic, (sum of residuals)² / (sum of squared residuals + ridge),
+over the rows where it is true; with several outputs, it is the largest of their scores.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from treewright.native.compiling import in_place, inlined
 
 
 class SortedRows(NamedTuple):
-    """Rows of items, ascending in each, and the rows of each item with the positions after it there."""
+    """Rows of items in ascending order, and for each item its rows and the positions after it in them."""
 
     indptr: np.ndarray
     items: np.ndarray
@@ -28,14 +28,14 @@ class LiteralLimits(NamedTuple):
     Attributes
     ----------
     score : float
-        The least score.
+        Minimum score.
     margin : float
-        How much larger than the score of what it extends that of a conjunction must be.
+        Minimum difference between the score of a conjunction and that of the conjunction it extends.
     n_rows : int
-        In how many rows it must be true.
+        Minimum number of rows where a conjunction is true.
     ridge : float
     first_negated : int
-        Items from this number on may also be absent.
+        Items from this number on may also be negated.
     """
 
     score: float
@@ -48,7 +48,7 @@ class LiteralLimits(NamedTuple):
 class Totals(NamedTuple):
     """Sums over the rows of each item, zero between calls, and the items with non-zero sums.
 
-    `sums[item]` are those of the residuals of each output, then those of their squares.
+    `sums[item]` has the sums of the residuals of each output, followed by the sums of their squares.
     """
 
     sums: np.ndarray
@@ -66,10 +66,11 @@ class Parents(NamedTuple):
 
 
 class LiteralPlaces(NamedTuple):
-    """Rows where conjunctions are true, and the positions after them there.
+    """The rows where conjunctions are true, and the positions after them in these rows.
 
-    First those of each beginning of a conjunction, with their number; then those of conjunctions that differ
-    in the last item only, which begin at `begins` of that item. This is -1 for other items.
+    `rows`, `starts` and `sizes` are for each prefix of a conjunction. `spread_rows` and `spread_starts` are
+    for conjunctions that differ only in the last item; those of an item start at `begins[item]`, which is -1
+    for other items.
     """
 
     rows: np.ndarray
@@ -89,7 +90,7 @@ class Scored(NamedTuple):
 
 
 class Extendable(NamedTuple):
-    """Buffers for conjunctions to extend: their numbers of rows and the work of extending them."""
+    """Buffers for conjunctions to extend: their numbers of rows and the cost of extending them."""
 
     parents: np.ndarray
     items: np.ndarray
@@ -109,7 +110,7 @@ class LiteralTally(NamedTuple):
 
 @inlined
 def score_sums(sums, n_outputs, ridge):
-    """Return the largest score of sums of residuals and of their squares."""
+    """Return the largest score over outputs, given sums of residuals and of their squares."""
     best = 0.0
     for output in range(n_outputs):
         best = max(best, sums[output] * sums[output] / (sums[n_outputs + output] + ridge))
@@ -120,9 +121,9 @@ def score_sums(sums, n_outputs, ridge):
 def extend_literals(parents, span, rows, residuals, rule, places, totals, scored, extendable):
     """Score the extensions of parents by one later item; write those within the limits.
 
-    `parents` are conjunctions of items, with the number of rows of each. They are sorted, and those with the
-    same beginning share the places of it. Where `extendable` has no room at all, none are written. Stops
-    before the first parent whose extensions may find no room.
+    `parents` are sorted conjunctions of items, with the number of rows of each; parents with the same prefix
+    share its places. If `extendable` has size 0, nothing is written to it. Stops before the first parent
+    whose extensions might not fit.
     """
     items, n_true = parents
     n_outputs = residuals.shape[1]
@@ -233,7 +234,8 @@ def find_places(item, depth, rows, places):
 def spread_places(items, n_true, first, end, rows, places):
     """Find the places of all conjunctions that differ from the first only in the last item.
 
-    Returns the end of these conjunctions. `places.begins` tells where the places of each last item begin.
+    Returns the end of these conjunctions. `places.begins` is filled with the start of the places of each last
+    item.
     """
     order = items.shape[1]
     last, n_before = first, 0
@@ -268,7 +270,7 @@ def spread_places(items, n_true, first, end, rows, places):
 
 @in_place
 def count_later(begin, size, rows, residuals, places, totals):
-    """Sum the residuals of each item after a conjunction; return the numbers of items and of entries."""
+    """Sum the residuals for each item after a conjunction; return the numbers of items and of entries."""
     n_outputs = residuals.shape[1]
     n_met, n_counted = 0, 0
     sums, n_rows, n_after = totals.sums, totals.n_rows, totals.n_after
@@ -321,9 +323,9 @@ def forget(totals, n_met):
 
 
 class LiteralSums(NamedTuple):
-    """Sums over all rows, and over those of single items, of pairs, and of triples with one item in common.
+    """Sums over all rows, and over those of single items, of pairs, and of triples with a given first item.
 
-    The first index tells sums of residuals from those of their squares.
+    The first index is 0 for sums of residuals and 1 for sums of their squares.
     """
 
     whole: np.ndarray
@@ -340,10 +342,10 @@ def score_sum(total, squares, ridge):
 
 @in_place
 def score_pairs(sums, rule, pair_scores, scored):
-    """Score all pairs of literals into `pair_scores`; return the number within the limits.
+    """Fill `pair_scores` for all pairs of literals; return the number of pairs written to `scored`.
 
-    The first index of that is 1 where the first item is absent, plus 2 where the second is. What finds no
-    room is not written.
+    The first index of `pair_scores` is 1 if the first item is absent, plus 2 if the second is. Only pairs
+    within the limits are written to `scored`, as long as there is space.
     """
     whole, singles, pairs, _ = sums
     n_scored = 0
@@ -373,10 +375,11 @@ def score_pairs(sums, rule, pair_scores, scored):
 
 @in_place
 def score_triples(item, sums, rule, pair_scores, values, scored, n_scored):
-    """Score all triples of literals with a given first item; return the number within the limits so far.
+    """Score all triples of literals with a given first item; return the number written to `scored` so far.
 
-    `values` is room for the sums of the eight triples of three items. The parent that is written is four
-    times the number of a pair of items, plus 1 where the first is absent, plus 2 where the second is.
+    `values` is scratch space for the sums of the eight triples of three items. The parent of a triple is
+    written as four times the number of its first two items, plus 1 if the first is absent, plus 2 if the
+    second is.
     """
     whole, singles, pairs, triples = sums
     n_items = singles.shape[1]
@@ -463,9 +466,9 @@ def find_rows(literals, items, n_rows, room):
 
 @in_place
 def match_literals(conjunctions, items, n_rows, room, found):
-    """Write the rows of conjunctions of one order into `found`, with the ends of each.
+    """Write the rows of conjunctions of one order, and where they end, into `found`.
 
-    Returns how many conjunctions were written, and how many rows are used: it stops where there is no room.
+    Stops when there is no space left. Returns the numbers of conjunctions and of rows written.
     """
     indptr, rows = found
     n_found = 0
@@ -505,8 +508,8 @@ def score_column(columns, number, residuals, ridge):
 def accept(columns, residuals, curvatures, rule, ridge, limit, accepted):
     """Accept conjunctions one by one, updating the residuals of their rows; return the number accepted.
 
-    A conjunction is accepted if its score, by the residuals that are left, is at least that of the rule. It
-    then takes a Newton step, damped by `ridge`, for each output.
+    A conjunction is accepted if its score under the current residuals is at least `rule.score`. A Newton
+    step, damped by `ridge`, is then taken for each output.
     """
     n_outputs = residuals.shape[1]
     n_accepted = 0

@@ -1,4 +1,4 @@
-"""Matching of sub feature trees in lists of trees, once for all trees of a list that contain them."""
+"""Matching of sub feature trees in lists of trees, in all trees of a list at once."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from treewright.native.mining.subtrees import N_DEPTHS
 N_SIGNS = 4
 """Number of 64-bit words in the signature of an arc."""
 FEW = 8
-"""Maximum number of children of a node, per basic feature of an arc, up to which all are scanned."""
+"""Maximum number of children of a node, per basic feature of an arc, for which all children are scanned."""
 FREE = -1
 
 
@@ -51,7 +51,7 @@ class Fragment(NamedTuple):
 
 
 class Met(NamedTuple):
-    """The features found in a list and their masks, in an open hash table, and the slots in use.
+    """The features found in a list and their masks, in a hash table, and the slots in use.
 
     A table for the features of one list is small enough to stay in the processor's cache.
     """
@@ -62,7 +62,10 @@ class Met(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """Space for the results: those of list i, without features that all trees have, end at `ends[i]`."""
+    """Space for the results; those of list i end at `ends[i]`.
+
+    Features that occur in all trees of a list are left out.
+    """
 
     numbers: np.ndarray
     masks: np.ndarray
@@ -121,7 +124,7 @@ def forget(met, n_met):
 def match_arc(forest, features, marked, arc, walk, met, n_met):
     """Find all features whose first arc is this one; return the number of features found in the list.
 
-    If there is not enough space, all are removed and -1 is returned.
+    If there is not enough space, the features found so far are removed and -1 is returned.
     """
     n_waiting = 0
     for at in range(features.indptr[arc], features.indptr[arc + 1]):
@@ -156,7 +159,7 @@ def match_arc(forest, features, marked, arc, walk, met, n_met):
 
 @in_place
 def follow(features, marked, fragment, walk, met, n_met, n_waiting):
-    """Add all features of a fragment with its last arc, which `fragment.node` does not yet include."""
+    """Add all features that extend `fragment.node` by the last arc of the fragment."""
     node, depth, mask, arc = fragment
     if mask == 0 or n_waiting < 0:
         return n_met, n_waiting
@@ -210,7 +213,7 @@ def find_code(codes, begin, end, code):
 def meet(marked, fragment, walk, met, n_met, n_waiting):
     """Add the feature of a fragment, and push the fragment if it can be extended.
 
-    The rightmost path of the fragment before the extension is the last of `walk.paths`.
+    The last row of `walk.paths` is the rightmost path of the fragment before the extension.
     """
     node, depth, mask, arc = fragment
     feature = marked.links[node, 1]

@@ -1,14 +1,15 @@
-"""Features of parts of trees: one basic feature per arc, counted by weight, and matched.
+"""Features of parts of trees, which have one basic feature per arc: mining and matching.
 
 A part has up to three arcs in fixed roles, and each arc has basic features. A feature of a part is its code
-(kind and directions) with one basic feature per arc; its key is mixed from these in turn. Parts have
-residuals, and the gradient of a feature is the sum of the residuals of its parts. The positive and the
-negative residuals alone bound the gradient of every extension of a feature, since an extension has fewer
-parts.
+(kind and directions) with one basic feature per arc; its key is computed by mixing these in turn. Parts have
+residuals, and the gradient of a feature is the sum of the residuals of its parts. The sums of a feature's
+positive and of its negative residuals bound the gradient of each of its extensions, since an extension has
+fewer parts.
 
-Candidates are counted in shares, by the highest bits of their keys, so that the bounds of a share take little
-memory and threads can take one share each. A key has two bounds, of which only the smaller one is increased:
-a spectral Bloom filter with minimal increase (Cohen & Matias 2003) whose counters are sums.
+Candidates are divided into shares by the highest bits of their keys, so that the bounds of a share take
+little memory and each thread can count one share. A key has two bounds, of which only the smaller one is
+increased. They form a spectral Bloom filter with minimal increase (Cohen & Matias 2003) whose counters are
+sums.
 """
 
 from typing import NamedTuple
@@ -22,9 +23,10 @@ N_ROLES = 3
 PLUS, MINUS = 0, 1
 EMPTY = np.uint64(0)
 SHARE_BITS = 4
-"""Number of highest bits of a key, which are its share."""
+"""Number of highest bits of a key that determine its share."""
 FIRST_SHIFT, SECOND_SHIFT = 28, 3
-"""Shifts of a key for the numbers of its two bounds, which have up to 25 bits each and do not overlap."""
+"""Shifts of a key that give the positions of its two bounds, which use up to 25 bits each and do not
+overlap."""
 N_SHARES = 1 << SHARE_BITS
 PAIRS = ((0, 1), (0, 2), (1, 2))
 """Pairs of the roles of a part with three arcs."""
@@ -52,7 +54,7 @@ class PartFeatureTable(NamedTuple):
     """Basic features by role, -1 for none: (size, N_ROLES)."""
     codes: np.ndarray
     marks: np.ndarray
-    """Sums of random numbers of the parts with a feature: equal for features of the same parts."""
+    """Sums of random numbers of the parts with a feature; they are equal for features of the same parts."""
 
 
 class Known(NamedTuple):
@@ -65,7 +67,7 @@ class Known(NamedTuple):
     is_used: np.ndarray
     """The roles in which basic features occur, as bits, by kind of part: (n_basic, n_kinds)."""
     prefixes: np.ndarray
-    """Bits of the keys of features without their last arc."""
+    """Bits set for the keys of features of three arcs, without the last arc."""
 
 
 @in_place
@@ -91,7 +93,7 @@ def grow_key(key, basic):
 
 @compiled
 def count_basic(parts, numbers, residues, gains):
-    """Add the residuals of parts to those of their basic features by role: (n_basic, N_ROLES, 2)."""
+    """Add the residuals of parts to the sums of their basic features by role, (n_basic, N_ROLES, 2)."""
     for part in numbers:
         sign = PLUS if residues[part] > 0 else MINUS
         amount = abs(residues[part])
@@ -115,7 +117,7 @@ def _list_alive(parts, part, role, is_alive, listed):
 
 @in_place
 def _pair_key(code, pair, a, b):
-    """Return the key of the bound of two of three basic features."""
+    """Return the key of the bound of a pair of basic features."""
     return grow_key(grow_key(mix(start_key(code), np.uint64(pair + 99)), a), b)
 
 
@@ -182,7 +184,7 @@ class CandidateRoom(NamedTuple):
 
 @compiled
 def _widths(parts, numbers):
-    """Return the maximum number of basic features of an arc, and of features of a part."""
+    """Return the maximum number of basic features of an arc, and that of features of a part."""
     widest, most = 1, 1
     for part in numbers:
         n = 1
@@ -348,7 +350,7 @@ def key_of(code, basic):
 
 @compiled
 def index_features(codes, basic, known):
-    """Fill the arrays of `known` for features: `slots` is -1 and the others are 0 at first."""
+    """Fill the arrays of `known` for features; `slots` starts as -1, and the other arrays as 0."""
     mask = np.uint64(known.slots.size - 1)
     for number in range(codes.size):
         key = key_of(codes[number], basic[number])
@@ -427,9 +429,9 @@ def _room_for_matches(parts):
 
 @compiled
 def match_parts(parts, known, indptr, ids):
-    """Find the features of parts: fill their numbers in `ids`, or only `indptr` if there is no space.
+    """Fill the start of the features of each part in `indptr`, and the numbers of the features in `ids`.
 
-    `indptr` is filled for `ids` in both cases.
+    If `ids` is empty, only `indptr` is filled.
     """
     room = _room_for_matches(parts)
     n_found = 0

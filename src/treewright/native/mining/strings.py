@@ -1,11 +1,12 @@
-"""Gappy n-grams of sequences: grown and counted order by order, and found again.
+"""Gappy n-grams of sequences: counted order by order, and matched in rows.
 
-A sequence has positions, and a position has items. A gappy n-gram is a list of items at positions one after
-the other. Its joints are of two kinds: the next item stands at the next position, or anywhere within the
-reach of the one before. A code is twice an item, plus one if a gap is allowed before it. Each surviving
-n-gram keeps the positions where it can end; its extensions by one more code are counted together, in one
-dense array. Positions ascend, and so does their reach. So each position that can follow is met once for all
-ends in a row, and a candidate is counted once in each row without being made, stored or looked up.
+A sequence has positions, and a position has items. A gappy n-gram is a list of items at ascending positions.
+There are two kinds of joints between items: the next item is at the next position, or anywhere within the
+reach of the previous position. A code is twice the number of an item, plus one if a gap is allowed before it.
+Each surviving n-gram keeps the positions where it can end; its extensions by one more code are counted
+together in one dense array. Both the positions and their reaches are in ascending order, so each possible
+next position is visited once for all ends in a row. A candidate is counted once per row without being
+created, stored or looked up.
 """
 
 from typing import NamedTuple
@@ -17,12 +18,12 @@ from treewright.native.mining.conjunctions import EMPTY, ROOT, find_child
 
 
 class ItemSequences(NamedTuple):
-    """Rows of positions with items, which are all different within a position.
+    """Rows of positions with items; the items of a position are distinct.
 
-    The items of position p are `items[indptr[p]:indptr[p + 1]]`, in row `rows[p]`; rows ascend. The positions
-    that can follow it are those from p + 1 to `reach[p]`, exclusive; a joint with a gap is only made where
-    `has_gaps[p]`. A search goes on to p only while the n-gram has no more than `limits[p]` items there, and
-    `bonus[i]` more if it begins with item i.
+    The items of position p are `items[indptr[p]:indptr[p + 1]]`, in row `rows[p]`; rows are in ascending
+    order. The positions that can follow p are those from p + 1 up to, but not including, `reach[p]`; a gap is
+    allowed only if `has_gaps[p]`. A search extends an n-gram to p only if it then has at most `limits[p]`
+    items, plus `bonus[i]` if it begins with item i.
     """
 
     indptr: np.ndarray
@@ -35,7 +36,7 @@ class ItemSequences(NamedTuple):
 
 
 class GramLevel(NamedTuple):
-    """N-grams of one order, a row of codes each.
+    """N-grams of one order, each a row of codes.
 
     N-gram f ends at the positions `ends[indptr[f]:indptr[f + 1]]`, ascending.
     """
@@ -46,9 +47,9 @@ class GramLevel(NamedTuple):
 
 
 class GramScratch(NamedTuple):
-    """For each code: counters, the last row in which it was met, its number of places; and a list of codes.
+    """For each code, its counters, the last row in which it was seen, and its number of places.
 
-    Between calls, counters and numbers of places are zero, and rows are -1.
+    Between calls, counters and numbers of places are zero, and rows are -1. `touched` is a list of codes.
     """
 
     counts: np.ndarray
@@ -58,7 +59,7 @@ class GramScratch(NamedTuple):
 
 
 class GrownGrams(NamedTuple):
-    """Room for n-grams one order higher: their parents, last codes, counts, and where their places end."""
+    """Space for n-grams of the next order: parents, last codes, counts, and ends of their places."""
 
     parents: np.ndarray
     codes: np.ndarray
@@ -68,7 +69,7 @@ class GrownGrams(NamedTuple):
 
 
 class GramTally(NamedTuple):
-    """How far `extend` came, what it wrote and met, and the room that was missing."""
+    """Progress of `extend`: n-grams done, output written, items visited, and missing space."""
 
     next_parent: int
     n_found: int
@@ -79,12 +80,12 @@ class GramTally(NamedTuple):
 
 
 ADJACENT, GAPPY = 0, 1
-"""Joints: what a code adds to twice an item."""
+"""Kinds of joints; a code is twice an item plus its joint."""
 
 
 @in_place
 def count_items(sequences, counters, scratch):
-    """Count in how many rows each item is; return how many items there are, and the sum of their rows."""
+    """Count the rows with each item; return the number of items and the sum of their row counts."""
     n_touched, n_met = 0, 0
     for position in range(sequences.rows.size):
         n_touched, n_met = count_position(sequences, counters, position, ADJACENT, scratch, n_touched, n_met)
@@ -95,8 +96,8 @@ def count_items(sequences, counters, scratch):
 def extend(level, span, sequences, counters, threshold, scratch, found, keep_places):
     """Count the extensions of the n-grams in `span`, and write those above the threshold.
 
-    Stops before the first n-gram whose extensions find no room; the `GramTally` tells which, and how much
-    room for places it needs. Where `keep_places` is false no places are written.
+    Stops before the first n-gram whose extensions do not fit; the `GramTally` has its number and the space
+    for places that it needs. If `keep_places` is false, no places are written.
     """
     n_found, n_places, n_candidates, n_instances = 0, 0, 0, 0
     for parent in range(span[0], span[1]):
@@ -120,7 +121,7 @@ def extend(level, span, sequences, counters, threshold, scratch, found, keep_pla
             if keep_places:
                 end += scratch.n_places[code]
             found.indptr[n_found + kept] = end
-            # From here on this is where the next place of the code goes.
+            # From here on, this is the position of the code's next place.
             scratch.n_places[code] = start
         for rare in range(n_kept, n_touched):
             scratch.n_places[scratch.touched[rare]] = -1
@@ -134,7 +135,7 @@ def extend(level, span, sequences, counters, threshold, scratch, found, keep_pla
 
 @in_place
 def count_followers(level, parent, sequences, counters, scratch):
-    """Count the codes that can follow an n-gram; return how many there are, and the sum of their rows."""
+    """Count the codes that can follow an n-gram; return their number and the sum of their row counts."""
     n_touched, n_met, done = 0, 0, 0
     order = level.codes.shape[1] - sequences.bonus[level.codes[parent, 0] // 2]
     for place in range(level.indptr[parent], level.indptr[parent + 1]):
@@ -156,7 +157,7 @@ def count_followers(level, parent, sequences, counters, scratch):
 
 @in_place
 def count_position(sequences, counters, position, joint, scratch, n_touched, n_met):
-    """Count the items of a position, each once in a row; return the numbers of codes and of their rows."""
+    """Count the items of a position, each once per row; return the updated `n_touched` and `n_met`."""
     row = sequences.rows[position]
     n_per_row = counters.shape[1]
     for at in range(sequences.indptr[position], sequences.indptr[position + 1]):
@@ -176,7 +177,7 @@ def count_position(sequences, counters, position, joint, scratch, n_touched, n_m
 
 @in_place
 def keep_frequent(scratch, n_touched, threshold):
-    """Move the codes with a count above the threshold to the front; return how many, in how many places."""
+    """Move codes with a count above the threshold to the front; return the numbers of codes and places."""
     n_kept, n_places = 0, 0
     for position in range(n_touched):
         code = scratch.touched[position]
@@ -193,7 +194,7 @@ def keep_frequent(scratch, n_touched, threshold):
 
 @in_place
 def write_places(level, parent, sequences, slots, ends):
-    """Write where the kept extensions of an n-gram end; a slot tells where the next place goes, or is -1."""
+    """Write where the kept extensions of an n-gram end; a slot has the position of the next place, or -1."""
     done = 0
     order = level.codes.shape[1] - sequences.bonus[level.codes[parent, 0] // 2]
     for place in range(level.indptr[parent], level.indptr[parent + 1]):
@@ -210,7 +211,7 @@ def write_places(level, parent, sequences, slots, ends):
 
 @in_place
 def write_position(sequences, position, joint, slots, ends):
-    """Write a position as a place of each code that it has a slot for."""
+    """Write a position as a place of each of its codes that has a slot."""
     for at in range(sequences.indptr[position], sequences.indptr[position + 1]):
         code = 2 * sequences.items[at] + joint
         if slots[code] >= 0:
@@ -220,7 +221,7 @@ def write_position(sequences, position, joint, slots, ends):
 
 @in_place
 def clear(scratch, n_touched):
-    """Make the scratch ready for the next n-gram."""
+    """Reset the scratch space for the next n-gram."""
     for position in range(n_touched):
         code = scratch.touched[position]
         scratch.n_places[code] = 0
@@ -230,10 +231,10 @@ def clear(scratch, n_touched):
 
 
 class GramMatches(NamedTuple):
-    """Room for the numbers of matching n-grams, and for the search within a row.
+    """Space for the numbers of matching n-grams, and for the search within a row.
 
-    `nodes` and `ends` are a queue of nodes of the trie and positions where they end. `done[node]` is the
-    position up to which followers of a node have been met, and 0 between calls.
+    `nodes` and `ends` are a queue of trie nodes and the positions where they end. `done[node]` is the
+    position up to which the followers of a node have been visited; it is 0 between calls.
     """
 
     numbers: np.ndarray
@@ -244,11 +245,11 @@ class GramMatches(NamedTuple):
 
 @in_place
 def match_rows(trie, sequences, row_indptr, begin, counts, matches):
-    """Find n-grams in the rows from `begin` on; return the first row that finds no room in the queue.
+    """Find n-grams in the rows from `begin` on; return the first row that does not fit into the queue.
 
-    Where `matches` has no room for numbers, they are only counted, for each row; otherwise `counts[row]`
-    tells where those of a row go. In the queue the ends of each node ascend, since they come from those of
-    one other node, which ascend.
+    If `matches` has no space for numbers, they are only counted for each row; otherwise `counts[row]` is the
+    position of a row's numbers. In the queue, the ends of each node are in ascending order, since those of
+    its parent are.
     """
     for row in range(begin, counts.size):
         n_found, length, head = counts[row], 0, 0
@@ -276,9 +277,9 @@ def match_rows(trie, sequences, row_indptr, begin, counts, matches):
 
 @in_place
 def follow(trie, node, sequences, position, joint, matches, n_found, length):
-    """Put the children of a node at a position into the queue; return how many n-grams and entries there are.
+    """Add the children of a node at a position to the queue; return the numbers of n-grams and of entries.
 
-    There is one entry more than the queue has room for if it is full.
+    If the queue is full, the number of entries is one more than its size.
     """
     for at in range(sequences.indptr[position], sequences.indptr[position + 1]):
         slot, _ = find_child(trie, node, 2 * sequences.items[at] + joint)

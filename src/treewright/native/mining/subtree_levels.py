@@ -1,7 +1,7 @@
-"""Sub feature trees counted order by order, after a spectral Bloom filter.
+"""Sub feature trees counted order by order, after filtering by a spectral Bloom filter.
 
 Qian & Liu (2015), section 4.2: one round over the extensions in right trees, one over those in wrong trees,
-and an exact count of the extensions that passed one of them.
+and an exact count of the extensions that passed the filter in one of them.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from treewright.native.mining.subtrees import (
 )
 
 PASSED = -1
-"""Value instead of a sample: the extension has passed the filter."""
+"""Value in place of a sample: the extension has passed the filter."""
 ARC, SLOT, MASK = range(3)
 
 
@@ -74,8 +74,8 @@ class GrownSubtrees(NamedTuple):
 class LevelPosition(NamedTuple):
     """Progress of `extend_level`: the next feature, and the features found and grown before it.
 
-    If space ran out, `room` is what the next feature needs: for found features, for places, and for features
-    that survive.
+    If space ran out, `room` is the space that the next feature needs: for found features, for places, and for
+    features that survive.
     """
 
     next_parent: int
@@ -169,9 +169,9 @@ def sift_level(job, level, begin, side, sieve, passed):
 
 @in_place
 def extend_level(job, level, begin, admitted, work, grown):
-    """Count the admitted extensions of the features of a level; write those that enter or survive.
+    """Count the admitted extensions of the features of a level; write those that are selected or survive.
 
-    All rows of `work.table` are closed before and after. Survivors are in the order of a depth-first search.
+    All rows of `work.table` are `SHUT` before and after. Survivors are in the order of a depth-first search.
     Stops before a feature for which space runs out.
     """
     order = level.codes.shape[1]
@@ -234,7 +234,7 @@ def set_stamps(table, admitted, parent, stamp):
 def take_grown(work, order, n_kept, grown, n_before):
     """Copy the features from the stack, topmost first; return the number of places written.
 
-    `n_before` features and places have been written before.
+    `n_before` are the numbers of features and places written before.
     """
     stack = work.stack
     n_grown, n_written = n_before

@@ -1,12 +1,13 @@
 """Sub feature trees of dependency trees, counted where two trees differ.
 
-A fragment of a tree is grown by rightmost extension (Qian & Liu 2015, section 5.2.2), so that each is visited
-once; those of both trees of a pair are visited together. A sub feature tree is a fragment with one feature
-per arc; it is stored as a code per arc, in the order in which arcs were added: feature * `N_DEPTHS` + depth.
+Fragments of trees are grown by rightmost extension (Qian & Liu 2015, section 5.2.2), so that each is visited
+once; the fragments of both trees of a pair are visited together. A sub feature tree is a fragment with one
+feature per arc. It is stored as one code per arc, feature * `N_DEPTHS` + depth, in the order in which the
+arcs were added.
 
-An instance is local if it contains an arc that only one of the trees has, or is close enough to grow to one.
-Only local instances determine what is extended; a feature whose other instances are in both trees is in both
-trees.
+An instance of a feature is local if it contains an arc that only one of the two trees has, or is close enough
+to such an arc to grow to it. Only local instances decide whether a feature is extended. All other instances
+are in both trees.
 """
 
 from typing import NamedTuple
@@ -21,15 +22,16 @@ N_DEPTHS = 8
 ONLY_RIGHT, ONLY_WRONG, BOTH = 1, 2, 3
 """Masks of pairs of trees."""
 ELSEWHERE = 4
-"""Flag beside the mask of local instances: there is also an instance that is not local."""
+"""Flag, added to the mask of local instances, if there is also an instance that is not local."""
 FAR = 127
 
 
 @in_place
 def fill_distances(pairs, degree, nodes, distances):
-    """Fill how many arcs a fragment with this arc needs to contain an arc that only one of the trees has.
+    """Fill the distance of each arc from the nearest arc that only one of the trees has.
 
-    At most `degree` arcs are searched; `nodes` has space for a number per word.
+    Distances are counted in arcs; those of `degree` or more are `FAR`. `nodes` has space for a number per
+    word.
     """
     for arc in range(distances.size):
         distances[arc] = 0 if pairs.masks[arc] != BOTH else FAR
@@ -50,11 +52,11 @@ def fill_distances(pairs, degree, nodes, distances):
 
 STAMP, BITS, PLUS, MINUS, GAIN, LOSS, SIZE, PLACE, START = range(9)
 N_COLUMNS = 9
-"""Columns of the table of extensions: the sample where it was last seen and how; numbers of samples with
-local instances in the right tree and in the wrong tree; samples where only one tree has it; all instances;
-and where these are written."""
+"""Columns of the table of extensions: the last sample that has the extension, and its mask there; the numbers
+of samples with local instances in the right tree and in the wrong tree; the numbers of samples where only the
+right or only the wrong tree has it; the number of all instances; and where these are written."""
 SHUT = -1
-"""Value instead of the sample: the extension is not to be counted."""
+"""Value in place of the sample: the extension is not to be counted."""
 
 
 class Job(NamedTuple):
@@ -80,7 +82,7 @@ class Roots(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Instances of features: their arcs, in which of the two trees they are, and their distance."""
+    """Instances of features: their arcs, a mask of the trees that contain them, and their distance."""
 
     arcs: np.ndarray
     masks: np.ndarray
@@ -109,9 +111,9 @@ class SelectedSubtrees(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch space for a search: a table with a row per extension, those seen, and the path to the last arc.
+    """Scratch space for a search: a table of extensions, the extensions seen, and the path to the last arc.
 
-    `tallies` has, for each order: candidates, instances, survivors.
+    `tallies` has, for each order, the numbers of candidates, instances and survivors.
     """
 
     table: np.ndarray
@@ -127,8 +129,8 @@ class Work(NamedTuple):
 class Extension(NamedTuple):
     """An arc by which an instance of a feature is extended.
 
-    `order` is that of the feature, `place` the position of the instance, `slot` the depth of the arc, and
-    `mask` the trees that have both.
+    `order` is the order of the feature, `place` the position of the instance, `slot` the depth of the arc,
+    and `mask` the trees that have both.
     """
 
     order: int
@@ -141,7 +143,7 @@ class Extension(NamedTuple):
 class SearchPosition(NamedTuple):
     """Progress of a search: the next root and the features found before it.
 
-    If space ran out, `room` is what is needed: for found features, for places, and for the stack.
+    If space ran out, `room` is the space needed for found features, for places, and for the stack.
     """
 
     next_root: int
@@ -185,9 +187,9 @@ def count_basic(job, table, signatures):
 
 @in_place
 def fill_roots(job, table, roots):
-    """Fill the arcs of each feature; `table` is from `count_basic`, `roots.indptr` has space for all.
+    """Fill the arcs of each feature; `table` is from `count_basic`; `roots` has space for all arcs.
 
-    Samples without a local instance are left out: `table` then has the ends of the arcs of each feature.
+    Samples without a local instance are left out; `table` then has the end of each feature's arcs.
     """
     pairs = job.pairs
     for row in range(table.shape[0]):
@@ -209,7 +211,7 @@ def fill_roots(job, table, roots):
 
 @in_place
 def begin_sample(table, row, stamp):
-    """Remove the places in the last sample if none of them was local."""
+    """Start a sample, and remove the places in the previous sample if none of them was local."""
     if table[row, STAMP] != 0 and (table[row, BITS] & BOTH) == 0:
         table[row, PLACE] = table[row, START]
     table[row, START] = table[row, PLACE]
@@ -239,7 +241,7 @@ def search_roots(job, roots, ends, span, work):
 
 @in_place
 def search_root(job, roots, ends, root, n_found, work):
-    """Count all features that grow from a basic one; return whether space sufficed, and what is needed."""
+    """Count all features that grow from a basic one; return whether space sufficed, and the space needed."""
     places, stack = work.places, work.stack
     n_begin = ends[root] - roots.indptr[root]
     if n_begin > places.masks.size:
@@ -269,7 +271,7 @@ def search_root(job, roots, ends, root, n_found, work):
 
 @in_place
 def set_path(codes, number, order, path):
-    """Fill which arc of a feature is the last at each depth of its rightmost path; return its length."""
+    """Fill the last arc of a feature at each depth of its rightmost path; return the length of the path."""
     for position in range(order):
         path[codes[number, position] % N_DEPTHS] = position
     return codes[number, order - 1] % N_DEPTHS + 1
@@ -346,11 +348,11 @@ def write_place(places, place, order, arc, mask, distance, target):
 
 @in_place
 def judge(job, work, n_met, number, n_found):
-    """Determine which extensions survive, and write those that enter.
+    """Determine which extensions survive, and write those whose gradient exceeds the threshold.
 
     Returns the number of extensions to extend, the number of places that their instances need, and the number
-    of features found so far. The row of such an extension has its first place; the rows of others have no
-    instances.
+    of features found so far. The row of an extension to extend then has its first place; the rows of the
+    others have no instances.
     """
     table, found, order = work.table, work.found, work.stack.orders[number]
     is_extended = order + 1 < job.degree
@@ -393,7 +395,7 @@ def copy_codes(job, codes, number, order, row, target, at):
 def push(job, work, n_met, number, n_kept, n_places):
     """Replace a feature on the stack by its extensions; return the size of the stack.
 
-    Extensions are sorted by their places, so the space after the places of the topmost is free. The first
+    Extensions are sorted by their places, so the space after the places of the topmost one is free. The first
     extension overwrites the feature itself, so it is written last.
     """
     table, stack = work.table, work.stack

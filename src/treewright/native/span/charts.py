@@ -3,13 +3,13 @@
 A tree is a set of labelled spans, and its score is the sum of their scores. Constituents have any number of
 children; these are combined from the right, two at a time. Nodes are
 
-* body(i, j): two or more constituents or words next to each other, of which the first ends at any split;
-* complete(i, j): a constituent, which is a body with a label of its span, or a word, with a label or without;
-* tail(i, j): either of them, which is what may follow the first child of a body.
+* body(i, j): two or more adjacent constituents or words; the first may end at any split;
+* complete(i, j): a constituent (a body with a label) or a word (with or without a label);
+* tail(i, j): a body or a complete node, which follows the first child of a body.
 
-The tail of a body is never the first child of one, so a tree has exactly one derivation, however many
-children its constituents have: the k-best derivations are the k-best trees, and a sum over derivations is a
-sum over trees. Spans are numbered by start, then by end.
+A tail is never the first child of a body, so each tree has exactly one derivation, however many children its
+constituents have. The k-best derivations are therefore the k-best trees, and a sum over derivations is a sum
+over trees. Spans are numbered by start, then by end.
 """
 
 from typing import NamedTuple
@@ -32,19 +32,19 @@ class SpanChart(NamedTuple):
 
     graph: Hypergraph
     part: np.ndarray
-    """The part that each edge adds to a tree: the number of a span times the number of labels, plus a label;
-    or -1."""
+    """The part that each edge adds to a tree, or -1. A part is the number of a span times the number of
+    labels, plus a label."""
 
 
 @in_place
 def span_number(n, start, end):
-    """Return the number of a span among those of `n` words."""
+    """Return the number of a span among the spans of `n` words."""
     return start * n - start * (start - 1) // 2 + end - start - 1
 
 
 @in_place
 def _body(n, start, end):
-    """Return the node of a body; narrower spans come before wider ones, after the words."""
+    """Return the node of a body; nodes of words come first, then those of spans, by increasing width."""
     width = end - start
     return n + 3 * ((width - 2) * (n + 1) - (width * (width - 1) // 2 - 1) + start)
 
@@ -63,9 +63,9 @@ def _tail(n, start, end):
 def build_span_chart(scores, n, is_rooted):
     """Build the hypergraph of all trees over `n` words.
 
-    `scores` has a row per span and a column per label considered there, minus infinity for none. If trees are
-    rooted, there is a root above them that is not part of the chart, so that a tree may be several adjacent
-    constituents.
+    `scores` has a row per span and a column per label considered for that span; excluded labels score minus
+    infinity. If trees are rooted, the root is not part of the chart, so a tree may consist of several
+    adjacent constituents.
     """
     n_spans, n_labels = scores.shape
     n_wide = n_spans - n
@@ -111,7 +111,7 @@ def build_span_chart(scores, n, is_rooted):
 def best_span_trees(scores, n, is_rooted, parts, totals):
     """Fill the parts of the best trees, one tree per row, padded with -1, and their scores.
 
-    There are as many trees as rows of `parts`, or fewer if there are no more; return their number.
+    Returns the number of trees: that of the rows of `parts`, or fewer if the sentence has fewer trees.
     """
     graph, part = build_span_chart(scores, n, is_rooted)
     n_nodes = graph.arc.size
@@ -140,8 +140,8 @@ def best_span_trees(scores, n, is_rooted, parts, totals):
 def span_marginals(scores, n, is_rooted, marginal):
     """Fill the probability that each span is a constituent or a word; scores are log-potentials.
 
-    Returns the log of the sum over all trees. The share of each label of a span follows from its score, so
-    that one column, the log of the sum over labels, is enough.
+    Returns the log of the sum over all trees. A single column of scores, the log of the sum over labels, is
+    enough: the probability of each label of a span follows from its score.
     """
     graph, _ = build_span_chart(scores, n, is_rooted)
     of_nodes = np.empty(graph.arc.size, np.float64)
@@ -154,7 +154,7 @@ def span_marginals(scores, n, is_rooted, marginal):
 
 @compiled
 def batch_marginals(scores, lengths, is_rooted, marginal):
-    """Fill the span marginals of sentences, one after the other; return the sum of their log sums."""
+    """Fill the span marginals of several sentences; return the sum of their log sums over trees."""
     total = 0.0
     begin = 0
     for n in lengths:

@@ -13,18 +13,18 @@ from treewright.native.compiling import compiled, in_place
 from treewright.native.hashing import PRIME, mix
 
 SPACE, LINE, PARAGRAPH = 1, 2, 3
-"""Kinds of white space; other kinds have higher numbers. Only `PARAGRAPH` ends a paragraph."""
+"""Kinds of white space; other kinds of characters have higher numbers. Only `PARAGRAPH` ends a paragraph."""
 
 POINT, FOLDED, KIND, REST, REST_SHAPE, NEXT, WORD_BEGIN, WORD_END, WORD_OVER = range(9)
 BEGUN, BEGUN_SHAPE, BEGUN_SIZE = range(9, 12)
-"""Attributes of a character. Those from `BEGUN` on describe its token up to and including it."""
+"""Attributes of a character. Those from `BEGUN` on describe its token up to and including the character."""
 N_CHARACTER_ATTRIBUTES = 12
 FORM, LOWER, SHAPE, SUFFIX, FIRST, LAST, SIZE, GAP, CLASS, AHEAD = range(10)
 SINCE, OPEN, START, PREVIOUS = range(10, 14)
-"""Attributes of a token. Those from `SINCE` on describe its sentence up to and including it."""
+"""Attributes of a token. Those from `SINCE` on describe its sentence up to and including the token."""
 N_TOKEN_ATTRIBUTES = 14
 PADDING = 9
-"""Rows of zeros on either side of the attributes of units."""
+"""Number of rows of zeros before and after the attributes of units."""
 MAX_SIZE = 12
 MAX_WORD = 6
 """Maximum length of words that are looked up in a text without spaces."""
@@ -43,7 +43,7 @@ class Characters(NamedTuple):
     """Lower-case code points, with all digits equal."""
     kinds: np.ndarray
     holds: np.ndarray
-    """Whether a token must not end after the character, unless white space follows."""
+    """Whether a token cannot end after the character unless white space follows."""
 
 
 class Rules(NamedTuple):
@@ -54,7 +54,7 @@ class Rules(NamedTuple):
 
 
 class BoundaryWeights(NamedTuple):
-    """The weight of each feature, at the slot of its key's low bits or after it; a key of 0 is empty."""
+    """Weights of features, in a hash table by the low bits of their keys; a slot with key 0 is empty."""
 
     keys: np.ndarray
     values: np.ndarray
@@ -74,9 +74,9 @@ class Learnt(NamedTuple):
     squares: np.ndarray
     """Sums of squared gradients."""
     totals: np.ndarray
-    """Changes of weights times their step."""
+    """Sums of weight changes, each times the number of its step."""
     steps: np.ndarray
-    """One number: how many steps were taken."""
+    """One number: the number of steps taken."""
 
 
 @in_place
@@ -87,13 +87,13 @@ def small(key):
 
 @in_place
 def is_space(kind):
-    """Return whether a kind is one of white space."""
+    """Return whether a kind of character is white space."""
     return SPACE <= kind <= PARAGRAPH
 
 
 @in_place
 def fill_characters(text, attributes):
-    """Fill the attributes of characters that depend on no decision; row `PADDING` is the first character."""
+    """Fill the attributes of characters that do not depend on decisions, from row `PADDING` on."""
     rest = shape = PRIME
     following = upcoming = np.uint64(0)
     for at in range(text.points.size - 1, -1, -1):
@@ -119,7 +119,7 @@ def fill_characters(text, attributes):
 
 @in_place
 def fill_words(text, words, attributes):
-    """Fill, for each character, the longest known words that start at it, end at it, or continue after it."""
+    """Fill the lengths of the longest known words that start at, end at or continue after each character."""
     n_characters = text.points.size
     for begin in range(n_characters):
         key = PRIME
@@ -139,7 +139,7 @@ def fill_words(text, words, attributes):
 def follow_token(text, at, begin, state, attributes):
     """Fill the attributes of a character that depend on where its token begins.
 
-    `state` holds the keys of the token and of its shape up to the character before.
+    `state` holds the keys of the token and of its shape up to the previous character.
     """
     values = attributes[at + PADDING]
     kind = text.kinds[at]
@@ -155,7 +155,10 @@ def follow_token(text, at, begin, state, attributes):
 
 @in_place
 def is_open(text, at, is_joined, with_spaces):
-    """Return whether a token may end or continue after a character; `with_spaces` if some have spaces."""
+    """Return whether a token may either end or continue after a character.
+
+    `with_spaces` is true if some tokens contain spaces.
+    """
     after = at + 1
     if after == text.points.size:
         return False
@@ -168,7 +171,7 @@ def is_open(text, at, is_joined, with_spaces):
 
 @in_place
 def must_end(text, at):
-    """Return whether a token whose end is not in question ends after a character."""
+    """Return whether a token ends after a character where there is nothing to decide."""
     return at + 1 == text.points.size or is_space(text.kinds[at + 1])
 
 
@@ -214,7 +217,7 @@ def score(rules, weights, attributes, at, keys):
 
 @compiled
 def find_token_ends(text, model, is_joined, with_spaces, attributes, ends):
-    """Fill whether a token ends after each character."""
+    """Decide after each character whether a token ends there."""
     rules, weights, threshold = model
     keys = np.empty(rules.sizes.size, np.uint64)
     state = np.zeros(2, np.uint64)
@@ -235,7 +238,7 @@ def find_token_ends(text, model, is_joined, with_spaces, attributes, ends):
 
 @compiled
 def fill_token_keys(text, rules, is_joined, with_spaces, ends, attributes):
-    """Return the undecided characters of a text whose tokens are known, and the keys of their features."""
+    """Return the characters of a tokenised text that require a decision, and the keys of their features."""
     state = np.zeros(2, np.uint64)
     begin = -1
     n_open = 0
@@ -322,8 +325,8 @@ def in_bins(number):
 def follow_sentence(text, stop, token, first, state, attributes):
     """Fill the attributes of a token that depend on where its sentence starts.
 
-    `state` has the numbers of open brackets and quotation marks of the sentence, and the end of the previous
-    one.
+    `state` has the numbers of open brackets and quotation marks in the sentence, and the description of the
+    previous sentence (see `describe_sentence`).
     """
     values = attributes[token + PADDING]
     if token == first:
@@ -343,14 +346,14 @@ def follow_sentence(text, stop, token, first, state, attributes):
 
 @in_place
 def describe_sentence(attributes, first, last):
-    """Return how a sentence starts, how it ends, and whether it is short."""
+    """Return a number for how a sentence starts, how it ends, and whether it is short."""
     begin, end = attributes[first + PADDING], attributes[last + PADDING]
     return (np.int64(begin[FIRST]) * 256 + np.int64(end[FIRST])) * 2 + (last - first < 6)
 
 
 @compiled
 def find_sentence_ends(text, stops, model, attributes, is_last, ends):
-    """Fill whether a sentence ends after each token."""
+    """Decide after each token whether a sentence ends there."""
     rules, weights, threshold = model
     keys = np.empty(rules.sizes.size, np.uint64)
     state = np.zeros(3, np.int64)
@@ -382,7 +385,7 @@ def fill_sentence_keys(text, stops, rules, attributes, ends):
 def learn(rows, gold, order, rate, penalty, learnt):
     """Make one pass of logistic regression over the units in `order`.
 
-    A value of -1 is no feature. Returns the sum of the losses.
+    The value -1 in `rows` means no feature. Returns the sum of the losses.
     """
     weights, squares, totals, steps = learnt
     loss = 0.0

@@ -1,9 +1,9 @@
 """Classification of each word of a text, for example into combinations of tags.
 
-An outcome consists of pieces, which it may share with others, and its score is the sum of their scores. A
-feature has a weight for each piece that it has been updated with; together these are the row of the feature
-in a table. Words are processed from left to right, so that features can use the outcomes before a word.
-Weights are learnt by the averaged perceptron (Collins 2002) with a margin.
+An outcome consists of pieces, which it may share with other outcomes, and its score is the sum of the scores
+of its pieces. A feature has a weight for each piece that it has been updated with; these weights form the row
+of the feature in a table. Words are processed from left to right, so that features can use the outcomes
+before a word. Weights are learnt by the averaged perceptron (Collins 2002) with a margin.
 """
 
 from typing import NamedTuple
@@ -14,14 +14,14 @@ from treewright.native.compiling import compiled, in_place
 from treewright.native.hashing import PRIME, mix
 
 WORD, LOWER, CLASS, SHAPE, PREFIX, SUFFIX = 0, 1, 2, 3, 4, 8
-"""Attributes of a word; those of its affixes of 1 letter, 2 letters and so on are consecutive."""
+"""Attributes of a word; prefixes of 1, 2, ... letters start at `PREFIX`, and suffixes at `SUFFIX`."""
 N_PREFIXES, N_SUFFIXES = 4, 6
 N_WORD_ATTRIBUTES = 14
 UPOS, TAG, LABEL = 14, 15, 16
 """Attributes of the label of a word."""
 TOO_SHORT = np.uint64(0)
 BEFORE, AFTER = np.uint64(1), np.uint64(2)
-"""Values of an attribute if there is no such affix, before the sentence, and after it."""
+"""Values of an attribute for missing affixes, before the sentence, and after the sentence."""
 KEY_SHIFT = np.uint64(32)
 
 
@@ -37,7 +37,7 @@ class Letters(NamedTuple):
 
 
 class Lexicon(NamedTuple):
-    """Lower-case words with a class, in order of their hashes."""
+    """Lower-case words with a class, sorted by their hashes."""
 
     forms: np.ndarray
     classes: np.ndarray
@@ -68,18 +68,19 @@ class WeightTable(NamedTuple):
     """Weights, with a row for each feature."""
 
     slots: np.ndarray
-    """The row of each key, at the key's low bits or after them; -1 is empty. Its size is a power of 2."""
+    """Hash table of the row of each key, by the key's low bits; -1 marks an empty slot. The size is a power
+    of 2."""
     keys: np.ndarray
     starts: np.ndarray
     sizes: np.ndarray
     rooms: np.ndarray
-    """Capacity of each row in pieces, beyond which it moves."""
+    """Capacity of each row in pieces; a row that outgrows it is moved."""
     used: np.ndarray
     """One number: where new rows can start."""
     pieces: np.ndarray
     weights: np.ndarray
     totals: np.ndarray
-    """Changes of weights times their step."""
+    """Sums of weight changes, each times the number of its step."""
 
 
 class OutcomeModel(NamedTuple):
@@ -137,7 +138,7 @@ def _fill_affixes(folded, values):
 
 @compiled
 def word_class(lexicon, values, shapes):
-    """Return the class of a word from the lexicon, or else its first letter's kind and its ending."""
+    """Return the class of a word in the lexicon, or else one for its first letter's kind and its ending."""
     at = np.searchsorted(lexicon.forms, values[LOWER])
     if at < lexicon.forms.size and lexicon.forms[at] == values[LOWER]:
         return mix(PRIME, lexicon.classes[at])
@@ -175,7 +176,7 @@ def fill_text_keys(templates, text, labels, keys):
 
 @in_place
 def index_keys(keys, slots):
-    """Fill `slots`, which are -1, with the positions of distinct keys."""
+    """Fill `slots`, which start as -1, with the positions of distinct keys."""
     for row in range(keys.size):
         slot = np.int64(keys[row]) & (slots.size - 1)
         while slots[slot] >= 0:
@@ -258,7 +259,8 @@ def choose(model, text, rows, found):
 def learn(model, text, rows, gold, is_hidden, margin, order, step):
     """Make one pass over the sentences in `order`; return the table and the number of updates.
 
-    Features use the outcomes that were just predicted, with the margin. `step` counts words over all passes.
+    Features use the outcomes that were just predicted, with the margin added. `step` counts words over all
+    passes.
     """
     chosen = np.empty(rows.shape[1] + model.moving.sizes.size, np.int32)
     score = np.empty(model.n_pieces)
@@ -312,7 +314,7 @@ def with_room(model, rows, n_more):
 
 @in_place
 def _add(model, rows, outcome, other, amount, step):
-    """Add to the weights of the pieces of an outcome that the other does not share."""
+    """Add an amount to the weights of the pieces of an outcome that the other outcome does not have."""
     others = model.pieces[model.indptr[other] : model.indptr[other + 1]]
     for piece in model.pieces[model.indptr[outcome] : model.indptr[outcome + 1]]:
         is_shared = False
@@ -341,7 +343,7 @@ def place_of(table, row, piece):
 
 @in_place
 def _move(table, row):
-    """Move a row to a place with half as much capacity again; return its new start."""
+    """Move a row to a place with about 1.5 times the capacity; return its new start."""
     old, new, size = table.starts[row], table.used[0], table.sizes[row]
     for at in range(size):
         table.pieces[new + at] = table.pieces[old + at]

@@ -1,1 +1,1 @@
-"""The constituency parser by classification."""
+"""The classification-based constituency parser."""

@@ -1,4 +1,4 @@
-"""Input and output of constituency parsers and rerankers: brackets, CoNLL-U or text in, brackets out."""
+"""Input (brackets, CoNLL-U or plain text) and output (brackets) of constituency parsers and rerankers."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -80,7 +80,7 @@ class ConstituentAnnotator(Annotator):
         raise NotImplementedError
 
     def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
-        """Train on trees with words; store each step in a folder, if one is given."""
+        """Train on trees that have words; store each step in the folder `steps`, if one is given."""
         raise NotImplementedError
 
     @property
@@ -93,7 +93,7 @@ class ConstituentAnnotator(Annotator):
         raise NotImplementedError
 
     def shares(self, scores: Sequence[float]) -> Sequence[float | None]:
-        """Return the probabilities of trees relative to each other, or None if scores do not give them."""
+        """Return the probability of each tree, or None for each if scores do not determine probabilities."""
         return [None] * len(scores)
 
     def annotate(self, sentences: Sequence[Any], *, k: int = 1) -> list[list[Analysis]]:
@@ -107,7 +107,7 @@ class ConstituentAnnotator(Annotator):
         ]
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Sentence]]:
-        """Open a file in brackets, CoNLL-U or plain text, and check that it has what the parser needs."""
+        """Open a file in brackets, CoNLL-U or plain text, and check that it has all required tags."""
         return self._open_checked(source, request)
 
     @contextmanager
@@ -117,7 +117,7 @@ class ConstituentAnnotator(Annotator):
                 raise missing_tags(f"{source} is plain text, which has no tags", self, expected="tags")
             yield self._checked(split_by_rules(source, request.language or "xx"), source)
             return
-        remedy = "" if self.needs_tags else ", or --raw (needs the extra spacy)"
+        remedy = "" if self.needs_tags else ", or --raw (needs the spacy extra)"
         with open_told(source, kinds=("constituents", "dependencies"), remedy=remedy) as (form, stream):
             is_brackets = form.kind == "constituents"
             read = form.read(stream) if is_brackets else form.read(stream, require_heads=False)
@@ -136,7 +136,7 @@ class ConstituentAnnotator(Annotator):
                 yield _escaped(sentence)
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
-        """Return a formatter that writes one tree per line; k-best trees with sentence, rank and score."""
+        """Return a formatter that writes one tree per line, with sentence number, rank and score if k > 1."""
         if request.draw:
             return partial(draw_analyses, target, None)
         return _show_best if request.k == 1 else _show_list

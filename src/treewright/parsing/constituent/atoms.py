@@ -1,10 +1,10 @@
-"""Atomic features of inferences, declared as data: groups of items and their attributes.
+"""Atomic features of inferences, declared as a table of groups of items and their attributes.
 
 J. Turian and I. D. Melamed (2006), section 4: "is there an item in group J whose label, headword, headtag or
-class of headtag is X?" Groups of one item have more attributes than in the paper: the first and last child, a
-hash of the label and all children (for a word, of its ending), and the width. The table does not use the
-language of `treewright.data.templates`, in which a line is one conjunction: here, a line lists the attributes
-of a group, each one a separate feature, and the decision trees find the conjunctions.
+class of headtag is X?" A group of one item has more attributes than in the paper: the first and last child, a
+hash of the label and all children (for a word, a hash of its ending), and the width. The table does not use
+the language of `treewright.data.templates`, in which each line is a conjunction. Here, a line lists the
+attributes of a group, each of which is a separate feature; the decision trees form the conjunctions.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ COUNTED = range(native.CHILD, native.END)
 """Groups of one item that are numbered by position."""
 MOST_COUNTED = 100
 NUMBERS = range(native.SIZE, native.HEAD)
-"""Groups that are numbers instead of items."""
+"""Groups that consist of a number instead of items."""
 N_BINS = 10
 
 ATOMS = """
@@ -82,13 +82,13 @@ head                label word tag class first last form width inner
 others              label word tag class first last form inner
 words-of-others     label word class
 """
-"""One line per group of items, numbered from the edges of the inference, with the attributes to use."""
+"""Each line has a group and the attributes to use; items are numbered from the edges of the inference."""
 PAPER_PREDICATES = PREDICATES[:4]
-"""The attributes of the paper."""
+"""The attributes that the paper uses."""
 
 
 def keep_predicates(table: str, names: Sequence[str]) -> str:
-    r"""Return a table with some attributes only, and without groups that are numbers.
+    r"""Return a table with only the named attributes, and without groups that have none of them.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def keep_predicates(table: str, names: Sequence[str]) -> str:
 
 
 TABLES = {"paper": keep_predicates(ATOMS, PAPER_PREDICATES)}
-"""Tables with a name. The paper does not list its groups of items; these are ours, with its attributes."""
+"""Named tables. The paper does not list its groups of items; "paper" has our groups with its attributes."""
 
 
 class AtomTable(NamedTuple):
@@ -115,7 +115,7 @@ class AtomTable(NamedTuple):
     n_features: int
 
     def locate(self, features: npt.NDArray[np.int32]) -> native.Tests:
-        """Return the group, attribute and value of each feature; arbitrary values for negative features."""
+        """Return group, attribute and value of each feature; results for negative numbers are meaningless."""
         bases = self.arrays.bases
         groups, predicates = np.nonzero(bases >= 0)
         begins = bases[groups, predicates]
@@ -129,7 +129,7 @@ class AtomTable(NamedTuple):
 
 
 class AtomGroup(NamedTuple):
-    """A line of a table: kind of group, position of the item from 0 if there are several, and attributes."""
+    """A line of a table: kind of group, position of the item (from 0) if it is numbered, and attributes."""
 
     kind: int
     argument: int
@@ -168,18 +168,22 @@ def read_atoms(table: str, sizes: Sequence[int]) -> AtomTable:
 def _read_group(line: str) -> AtomGroup:
     name, *rest = line.split()
     if name not in KINDS:
-        raise InputError(f"the group is {name!r} in {line!r}; expected one of {', '.join(KINDS)}")
+        raise InputError(f"the group in {line!r} is {name!r}; expected one of {', '.join(KINDS)}")
     kind, argument = KINDS[name], 1
     if kind in COUNTED:
         if not rest or not rest[0].isdigit() or not 1 <= int(rest[0]) <= MOST_COUNTED:
-            raise InputError(f"{name!r} has no number in {line!r}; expected 1 to {MOST_COUNTED}")
+            raise InputError(
+                f"the number of {name!r} is missing or invalid in {line!r}; expected 1 to {MOST_COUNTED}"
+            )
         argument = int(rest.pop(0))
     if kind in NUMBERS:
         if rest:
-            raise InputError(f"{name!r} has no attribute {rest[0]!r}; expected nothing after it")
+            raise InputError(
+                f"{name!r} takes no attributes, but {rest[0]!r} follows; expected only {name!r} in this line"
+            )
         return AtomGroup(kind, 0, [0])
     wrong = [word for word in rest if word not in PREDICATES]
     if wrong or not rest:
         found = f"unknown attribute {wrong[0]!r}" if wrong else "no attributes"
-        raise InputError(f"{found} in {line!r}; expected some of {', '.join(PREDICATES)}")
+        raise InputError(f"{found} in {line!r}; expected one or more of {', '.join(PREDICATES)}")
     return AtomGroup(kind, argument - 1, sorted({PREDICATES.index(word) for word in rest}))

@@ -12,7 +12,7 @@ from treewright.native.learn.boosting import DecisionTree
 
 
 class EnsemblesField:
-    """The trees of each label as a field of a model."""
+    """The trees of each label, as a field of a model."""
 
     def put(self, state: State, name: str, value: Sequence[Sequence[DecisionTree]]) -> None:
         """Add the trees to a saved state."""
@@ -29,7 +29,7 @@ class EnsemblesField:
 
 
 def index_trees(forests: Sequence[Sequence[DecisionTree]], n_features: int) -> tuple[Index, Ensembles]:
-    """Index the trees of each label by features, so that only those relevant to an inference are evaluated.
+    """Index the trees of each label by features, so that only trees relevant to an inference are evaluated.
 
     Parameters
     ----------

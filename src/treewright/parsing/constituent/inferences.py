@@ -1,7 +1,7 @@
-"""Sentences, derivations and training examples of the parser by classification, as arrays.
+"""Sentences, derivations and training examples of the classification-based parser, as arrays.
 
 J. Turian and I. D. Melamed (2006), section 3.4: the examples are all inferences considered in the states on
-the path to a gold tree. Each is stored as a few numbers; features are extracted on demand.
+the path to a gold tree. Each example is stored as a few numbers; its features are extracted on demand.
 """
 
 import zlib
@@ -32,7 +32,7 @@ CLASS_OF = {tag: name for name in CLASSES for tag in name.split()}
 
 
 class Symbols(NamedTuple):
-    """The symbols of a model: labels (the top first), tags, classes of tags, and frequent words."""
+    """The symbols of a model: labels (the top label first), tags, classes of tags, and frequent words."""
 
     labels: list[str]
     tags: list[str]
@@ -50,7 +50,7 @@ def read_symbols(lists: Sequence[Sequence[str]]) -> Symbols:
 
 
 class TaggedSentence(NamedTuple):
-    """Words and tags of a sentence, and the punctuation dropped at its end (word and tag), if any."""
+    """Words and tags of a sentence, and the punctuation mark dropped at its end (word and tag), if any."""
 
     words: Sequence[str]
     tags: Sequence[str]
@@ -60,20 +60,20 @@ class TaggedSentence(NamedTuple):
 MOST_ROWS = 1 << 18
 """Maximum number of cached combinations of word and tag."""
 PER_EXAMPLE = 100
-"""Initial capacity: number of features per example."""
+"""Initial capacity of a buffer, as a number of features per example."""
 NOTHING = ("", "")
-"""Stands for the end of a sentence without dropped punctuation."""
+"""Word and tag that stand for the end of a sentence without dropped punctuation."""
 
 
 def read_inside(words: Sequence[str], tags: Sequence[str], kept: Sequence[int]) -> TaggedSentence:
-    """Return the words that the parser gets, and the first mark after them except quotation marks."""
+    """Return the words that the parser processes, and the first punctuation mark after them (not a quote)."""
     behind = [at for at in range(kept[-1] + 1, len(words)) if tags[at] not in QUOTES]
     end = (words[behind[0]], tags[behind[0]]) if behind else None
     return TaggedSentence([words[at] for at in kept], [tags[at] for at in kept], end)
 
 
 class PredicateEncoder:
-    """Encodes words and tags as the values of attributes.
+    """Encodes words and tags as values of attributes.
 
     Parameters
     ----------
@@ -91,12 +91,12 @@ class PredicateEncoder:
 
     @property
     def n_labels(self) -> int:
-        """Number of labels, including the top."""
+        """Number of labels, including the top label."""
         return len(self.symbols.labels)
 
     @property
     def symbol_names(self) -> list[str]:
-        """The labels, followed by the tags; the first tag stands for unknown ones."""
+        """The labels, followed by the tags; the first tag stands for unknown tags."""
         return [*self.symbols.labels, "", *self.symbols.tags]
 
     def sizes(self) -> list[int]:
@@ -132,7 +132,7 @@ class PredicateEncoder:
         return row
 
     def make_heads(self, rules: str) -> native.Heads:
-        """Return head rules for the labels."""
+        """Return the head rules of this name, compiled for the labels."""
         table = RULES[rules]
         names = self.symbol_names
         most = max(len(searches) for searches in table.searches.values())
@@ -150,7 +150,7 @@ class PredicateEncoder:
 
 
 def case_of(words: Sequence[str]) -> str:
-    """Return the casing of a sentence: all capitals, first word, and share of other capitalised words."""
+    """Return how a sentence is capitalised: all letters, the first word, and the fraction of other words."""
     first, *others = (word[:1].isupper() for word in words)
     share = round(2 * sum(others) / max(1, len(others)))
     return f"{' '.join(words).isupper()} {first} {share}"
@@ -162,7 +162,7 @@ def class_of(tag: str) -> str:
 
 
 def collect_symbols(trees: Sequence[ConstTree], *, min_count: int) -> Symbols:
-    """Collect the symbols of trees; words need a minimum count."""
+    """Collect the symbols of trees; a word must occur at least `min_count` times."""
     labels: set[str] = set()
     tags: set[str] = set()
     counts: Counter[str] = Counter()
@@ -176,7 +176,7 @@ def collect_symbols(trees: Sequence[ConstTree], *, min_count: int) -> Symbols:
 
 
 def brackets(tree: ConstTree) -> list[tuple[str, int, int]]:
-    """Return labels over tagged words with first word and number of children, from right to left."""
+    """Return the label, first word and number of children of each constituent, from right to left."""
     children = tree.child_positions()
     before = np.cumsum([0, *(tree.sizes == 1)]).tolist()
     is_word = (tree.sizes == 1).tolist()
@@ -189,7 +189,7 @@ def brackets(tree: ConstTree) -> list[tuple[str, int, int]]:
 
 
 def derive(trees: Sequence[ConstTree], encoder: PredicateEncoder) -> native.ActionSequences:
-    """Return the right-to-left derivations of trees that have a top."""
+    """Return the right-to-left derivations of trees that have a top node."""
     n_words, indptr, begins, sizes, labels = [], [0], [], [], []
     for tree in trees:
         for label, start, n_children in brackets(tree):
@@ -208,7 +208,7 @@ class TrainingSet:
     Parameters
     ----------
     trees : sequence of ConstTree
-        Prepared trees with a top.
+        Prepared trees with a top node.
     sentences : sequence of TaggedSentence
         Words and tags of the trees.
     encoder : PredicateEncoder
@@ -218,16 +218,16 @@ class TrainingSet:
     table : AtomTable
         Atomic features.
     is_shifting : bool
-        Whether inferences start at a focus that is shifted, or anywhere up to it.
+        Whether the strategy is shift-reduce; otherwise, inferences can start anywhere up to the focus.
     max_children : int
         Maximum number of children of a constituent.
     only_known : bool
-        Only consider a label over a first and last child, or a single child, that it occurred with.
+        Consider a label only if it occurred in training with this first and last child (or single child).
 
     Attributes
     ----------
     names : list of str
-        Names of the classifiers: the labels, and the shift if there is one.
+        Names of the classifiers: the labels and, with a shift-reduce strategy, the shift.
     """
 
     def __init__(
@@ -287,12 +287,12 @@ class TrainingSet:
 
     @property
     def n_states(self) -> int:
-        """Number of states on the paths to all trees."""
+        """Number of states on the paths to all gold trees."""
         return len(self._golds)
 
     @property
     def n_classifiers(self) -> int:
-        """Number of labels, plus the shift if there is one."""
+        """Number of classifiers: one per label, and one for the shift if there is one."""
         return len(self.names)
 
     def _considered(self, label: int) -> npt.NDArray[np.bool_]:
@@ -314,7 +314,7 @@ class TrainingSet:
         return is_right
 
     def _share_biases(self) -> None:
-        """Compute the weights of examples: in each state, either class has half of the total weight."""
+        """Compute the weights of examples: in each state, both classes have the same total weight."""
         n_states = len(self._golds)
         counts = np.zeros((2, n_states), dtype=np.int64)
         for label in range(self.n_classifiers):
@@ -336,7 +336,7 @@ class TrainingSet:
 def _word_items(
     sentences: Sequence[TaggedSentence], encoder: PredicateEncoder, derivations: native.ActionSequences
 ) -> native.Items:
-    """Return items with the words of sentences, and free slots for the constituents above them."""
+    """Return items for the words of sentences, with free slots for the constituents above them."""
     n_actions = np.diff(derivations.indptr)
     total = int(derivations.n_words.sum() + len(sentences) + n_actions.sum())
     items = make_items(total)
@@ -357,7 +357,7 @@ def make_items(size: int) -> native.Items:
 
 
 def fill_words(items: native.Items, at: int, rows: list[list[int]]) -> None:
-    """Write the words of a sentence and its end at a position."""
+    """Write the words and the end of a sentence to `items`, starting at a position."""
     n_rows = len(rows)
     items.values[at : at + n_rows] = rows
     items.starts[at : at + n_rows] = np.arange(n_rows)
@@ -366,7 +366,7 @@ def fill_words(items: native.Items, at: int, rows: list[list[int]]) -> None:
 
 
 class LabelExamples:
-    """The examples of one label: numbers of inferences, whether they are right, and their weights."""
+    """The examples of one label: numbers of inferences, whether they are correct, and their weights."""
 
     def __init__(
         self,
@@ -392,7 +392,7 @@ class LabelExamples:
         return self._training.table.n_features
 
     def extract(self, numbers: Integers) -> tuple[Integers, Leaves]:
-        """Return the features of examples, as the protocol `Examples` requires."""
+        """Return the features of examples in the form that the protocol `Examples` requires."""
         chosen = self._numbers[numbers]
         indptr = np.zeros(len(chosen) + 1, dtype=np.int64)
         size = PER_EXAMPLE * len(chosen) + (1 << 16)
@@ -404,7 +404,7 @@ class LabelExamples:
             size *= 2
 
     def percolate(self, tree: DecisionTree, out: Leaves) -> None:
-        """Write the leaf of each example."""
+        """Write the leaf that each example reaches in a tree to `out`."""
         tests = self._training.table.locate(tree.features)
 
         def fill(part: slice) -> None:

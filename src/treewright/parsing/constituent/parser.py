@@ -52,7 +52,7 @@ STRATEGIES = get_args(Strategy)
 
 
 def _find_atoms(atoms: str | None) -> str:
-    """Return the table of atoms that a parameter denotes."""
+    """Return the table of atomic features that the parameter `atoms` stands for."""
     return ATOMS if atoms is None else TABLES.get(atoms, atoms)
 
 
@@ -64,10 +64,10 @@ class Parse(NamedTuple):
     tree : ConstTree
         The tree.
     score : float
-        Higher is better: for a `ConstituentParser` the negative loss of all inferences of the tree, for
-        neural parsers its log-probability.
+        Score (higher is better): for a `ConstituentParser`, the negative loss of all inferences of the tree;
+        for neural parsers, its log-probability.
     probability : float or None
-        Probability among all trees over the words; None if the parser does not compute it.
+        Probability among all trees of the sentence; None if the parser does not compute it.
 
     See Also
     --------
@@ -91,53 +91,55 @@ class Parse(NamedTuple):
 
 
 class ConstituentParser(ConstituentAnnotator):
-    """Constituency parser by classification: boosted decision trees, one ensemble per label, score each step.
+    """Classification-based constituency parser: one boosted-tree ensemble per label scores each step.
 
     Parameters
     ----------
     strategy : {"shift-reduce", "original"}
-        Order of inferences; original is that of the paper, and slower. With "shift-reduce", constituents
-        start at a focus that moves from right to left; with "original", they start no further right than the
-        previous one.
+        Order of inferences; "original" is the order of the paper, and slower. An inference builds a
+        constituent from adjacent items. With "shift-reduce", constituents start at a focus that moves from
+        right to left; with "original", no constituent starts further right than the previous one.
     tags : {"gold", "predicted"}
         Use the tags of the input, or tags predicted by the parser's own tagger. With "predicted", training
         sentences are tagged by cross-validation.
     max_children : int
-        Maximum number of children of a constituent. Only the top may have more.
+        Maximum number of children of a constituent. Only the top node may have more.
     any_children : bool
-        Also consider labels over children never seen with them. Otherwise a label is considered only over a
-        first and last child, or a single child, that it occurred with.
+        Also consider labels over children with which they never occurred in training. Otherwise, a label is
+        considered only if it occurred with this first and last child (or single child).
     head_rules : {"collins", "yamada-matsumoto"}
         Head rules.
     min_count : int
-        Minimum count of a word to be a feature.
+        Minimum count for a word to be a feature.
     sample_size : int
         Number of examples on which each decision tree is built.
     eta : float
-        Factor that lowers the penalty when no split gains.
+        Factor by which the penalty is lowered when no split improves the objective.
     min_gain : float
-        Minimum gain of a split, as a share of the penalty.
+        Minimum gain of a split, as a fraction of the penalty.
     slack : float
-        Share by which gradients may exceed the penalty before it is lowered. With 0.2, training on large
+        Lower the penalty once no gradient exceeds it by more than this fraction. With 0.2, training on large
         treebanks is faster, with slightly lower accuracy.
     prune : bool
-        Undo splits that gain on the sample of a tree but not on all examples. The paper keeps them.
+        Undo splits that improve the objective on the sample but not on all examples. The paper keeps such
+        splits.
     lowest_penalty : float
         Penalty at which training ends.
     patience : int
         Early-stopping patience in penalty steps. The best step is kept.
     max_inferences : int
-        Maximum number of scored inferences per sentence. The search then returns the best tree so far.
+        Maximum number of scored inferences per sentence. At this limit, the search returns its best tree so
+        far.
     dev_inferences : int
-        The same for evaluations during training, whose early models are uncertain.
+        Maximum number of scored inferences per sentence in evaluations during training. The first models are
+        uncertain, so that an unlimited search would take long.
     runs : int
         Number of training runs to average. Each run draws different samples.
     folds : int
         Number of jackknife folds for tagging.
     atoms : str, optional
-        Atomic features, in the notation of the library. The default is
-        `treewright.parsing.constituent.atoms.ATOMS`; "paper" are the same groups of items with the attributes
-        of the paper only.
+        Table of atomic features; "paper" uses only the attributes of the paper. The default is
+        `treewright.parsing.constituent.atoms.ATOMS`; "paper" has the same groups of items.
     random_state : int
         Seed of the random number generator.
     n_jobs : int
@@ -146,7 +148,7 @@ class ConstituentParser(ConstituentAnnotator):
     Attributes
     ----------
     history_ : list of PenaltyReport
-        Progress of training; without times in a loaded parser.
+        Progress of training; a loaded parser has no times.
     tagger_ : Tagger or None
         The parser's own tagger, if `tags` is "predicted".
     root_ : str or None
@@ -154,9 +156,9 @@ class ConstituentParser(ConstituentAnnotator):
     symbols_ : Symbols
         Labels, tags, classes of tags, and frequent words.
     grammar_ : Grammar
-        The labels to consider over given children.
+        The labels that are considered over given children.
     forests_ : list of list of Tree
-        The trees of each label, and of the shift if there is one.
+        The decision trees of each label, and of the shift if there is one.
 
     See Also
     --------
@@ -238,7 +240,7 @@ class ConstituentParser(ConstituentAnnotator):
         self.n_jobs = n_jobs
 
     def make_training(self, trees: Sequence[ConstTree]) -> TrainingSet:
-        """Return the training examples of these trees, without training and without holding out trees."""
+        """Return the training examples of these trees; no model is trained and no trees are held out."""
         self._check()
         check_trees(trees)
         return self.with_params()._make_training(with_words(trees))
@@ -261,7 +263,7 @@ class ConstituentParser(ConstituentAnnotator):
 
     def _make_training(self, trees: list[ConstTree]) -> TrainingSet:
         if not trees:
-            raise InputError("no training trees with words; expected at least one")
+            raise InputError("there are no training trees with words; expected at least one")
         self.root_ = find_root(trees)
         prepared, sentences = [], []
         for tree in track(self._tagged_training(trees), "preparing trees"):
@@ -270,7 +272,7 @@ class ConstituentParser(ConstituentAnnotator):
                 prepared.append(self._with_top(inside))
                 sentences.append(read_inside(tree.words(), tree.tags(), kept))
         if not prepared:
-            raise InputError("the training trees only have punctuation; expected words")
+            raise InputError("the training trees contain only punctuation; expected words")
         self.symbols_ = collect_symbols(prepared, min_count=self.min_count)
         self._set_encoder()
         training = TrainingSet(
@@ -348,7 +350,7 @@ class ConstituentParser(ConstituentAnnotator):
         self._model = NativeModel(self._table.arrays, self._heads, self.grammar_, index, ensembles)
 
     def check_fitted_state(self) -> None:
-        """Check that tables and trees match the labels and only use known features."""
+        """Check that tables and decision trees match the labels and use only known features."""
         self._check()
         n_labels, n_tags = len(self.symbols_.labels), len(self.symbols_.tags)
         expect(n_labels > 0, "at least one label")
@@ -362,7 +364,7 @@ class ConstituentParser(ConstituentAnnotator):
         expect(max(used, default=-1) < n_features, f"splits by one of {n_features} features")
 
     def restore(self) -> None:
-        """Rebuild the index of the trees."""
+        """Rebuild the index of the decision trees."""
         named: dict[str | None, str | None] = {ATOMS: None, **{TABLES[name]: name for name in TABLES}}
         self.atoms = named.get(self.atoms, self.atoms)
         self._set_encoder()
@@ -425,20 +427,21 @@ class ConstituentParser(ConstituentAnnotator):
         ]
 
     def scores(self, trees: Sequence[ConstTree], *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
-        """Return the score that the search would give to each tree, from any parser or treebank.
+        """Return the score that the search would give to each tree; the trees can come from any source.
 
-        For a tree from `kbest`, it is the score from `kbest`. It is minus infinity for a tree that no search
-        can reach, for example because of an unknown label, or a label over children that it never occurred
-        with. A tree that can only be reached after raising punctuation and removing repeated unary brackets
-        gets the score of that tree. Scoring is much faster if trees of the same sentence are adjacent.
+        For a tree from `kbest`, this is the score from `kbest`. The score is minus infinity if no search can
+        reach the tree, for example because a label is unknown or never occurred with its children in
+        training. If the search can only reach the tree with raised punctuation and without repeated unary
+        brackets, the score is that of the simplified tree. Scoring is much faster if trees of the same
+        sentence are adjacent.
 
         Parameters
         ----------
         trees : sequence of ConstTree
-            Trees whose words (and tags, unless the parser predicts them) are those of the sentence. A root
+            Trees with the words of the sentence, and with its tags unless the parser predicts them. A root
             label that is not a constituent label is replaced by the parser's own root.
         n_jobs : int, optional
-            Number of threads (default: the parameter of the parser).
+            Number of threads (default: the parameter `n_jobs`).
 
         Returns
         -------
@@ -478,7 +481,7 @@ class ConstituentParser(ConstituentAnnotator):
 
     @property
     def known_tags(self) -> list[str]:
-        """The tags that the parser was trained with."""
+        """The tags of the training data."""
         return list(self.symbols_.tags)
 
     @property
@@ -512,7 +515,7 @@ class ConstituentParser(ConstituentAnnotator):
         return line[0]
 
     def _finished(self, tree: ConstTree | None, kept: Sequence[int], sentence: TaggedSentence) -> ConstTree:
-        """Return a parse with all words and the root of training trees."""
+        """Return a parse with all words restored and the root label of the training trees."""
         if self.root_ is None and tree is not None and len(tree.children) == 1 and tree.n_nodes > 3:
             return restore(tree.children[0], kept, sentence.words, sentence.tags)
         whole = restore(tree, kept, sentence.words, sentence.tags)

@@ -1,8 +1,8 @@
 """Preparation of constituency trees for training, and restoration of parses (Turian & Melamed 2005).
 
-Trees are simplified by removing what the parser need not find: quotation marks; punctuation at the edges of
-constituents, which is raised as high as possible and dropped at the edges of the sentence; and unary brackets
-that repeat a label. Dropped words are restored in parses.
+Trees are simplified, because the parser need not predict everything. Quotation marks and unary brackets that
+repeat a label are removed. Punctuation at the edges of constituents is raised as high as possible, and
+dropped at the edges of the sentence. Dropped words are restored in parses.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from treewright.data.consttree import TRACE, ConstTree
 
 QUOTES = frozenset(["``", "''"])
 PUNCTUATION = frozenset([",", ":", "."]) | QUOTES
-"""Tags of words that PARSEVAL ignores."""
+"""Tags of the words that PARSEVAL ignores."""
 SAME_LABEL = {"PRT": "ADVP"}
 ROOT = "TOP"
 
@@ -27,7 +27,7 @@ class PreparedTree(NamedTuple):
     tree : ConstTree or None
         The prepared tree; None if no words are left.
     kept : list of int
-        Positions, from 0, of its words in the original tree.
+        Positions (from 0) of the remaining words in the original tree.
     """
 
     tree: ConstTree | None
@@ -51,9 +51,9 @@ class Node:
 def prepare(tree: ConstTree) -> PreparedTree:
     """Prepare a tree for training.
 
-    In this order: remove function labels, traces and quotation marks; rename particle phrases to adverb
-    phrases; raise punctuation; drop punctuation at the edges of the sentence; remove unary brackets that
-    repeat a label.
+    The steps are, in this order: remove function labels, traces and quotation marks; rename particle phrases
+    to adverb phrases; raise punctuation; drop punctuation at the edges of the sentence; remove unary brackets
+    that repeat a label.
     """
     root = _thaw(tree.without_functions())
     _visit(root, lambda node: _drop_words(node, QUOTES | {TRACE}))
@@ -65,7 +65,7 @@ def prepare(tree: ConstTree) -> PreparedTree:
 
 
 def keep_inside(tags: Sequence[str]) -> list[int]:
-    """Return the positions of the words that the parser gets, by their tags."""
+    """Return the positions of the words that the parser processes, given the tags of all words."""
     kept = [place for place, tag in enumerate(tags) if tag not in QUOTES and tag != TRACE]
     while kept and tags[kept[0]] in PUNCTUATION:
         del kept[0]
@@ -79,13 +79,13 @@ def restore(
 ) -> ConstTree:
     """Restore all original words in a parse.
 
-    A dropped word goes under the lowest node with words on both sides of it, or else under the root or its
-    single child.
+    A dropped word is inserted under the lowest node that has words on both sides of it. If there is no such
+    node, it is inserted under the root, or under the single child of the root.
 
     Parameters
     ----------
     parse : ConstTree or None
-        Parse of the kept words; None if there are none.
+        Parse of the kept words; None if no words were kept.
     kept : sequence of int
         Positions of the kept words.
     words, tags : sequence of str
@@ -104,7 +104,7 @@ def restore(
 
 
 def retag(tree: ConstTree, tags: Sequence[str]) -> ConstTree:
-    """Return a tree with other tags."""
+    """Return a copy of a tree with other tags."""
     labels = list(tree.labels)
     parents = tree.parents().tolist()
     leaves = np.flatnonzero(tree.sizes == 1).tolist()
@@ -114,7 +114,7 @@ def retag(tree: ConstTree, tags: Sequence[str]) -> ConstTree:
 
 
 def _insert(root: Node, word: Node, place: int) -> None:
-    """Insert a word under the lowest node with words before and after it."""
+    """Insert a word under the lowest node that has words before and after it."""
     above = root
     while True:
         before = [child for child in above.children if _first(child) < place]
@@ -162,7 +162,7 @@ def _freeze(root: Node) -> PreparedTree:
 
 
 def _visit(root: Node, function: Callable[[Node], None], *, leaves: bool = False) -> None:
-    """Call a function for each node (optionally except leaves), children before parents."""
+    """Call a function for each node, children before parents; leaves are visited only on request."""
     waiting = [(root, False)]
     while waiting:
         node, is_open = waiting.pop()

@@ -1,7 +1,7 @@
-"""Scores of given trees under the parser by classification: the summed losses of their inferences.
+"""Scores of given trees under the classification-based parser: the summed losses of their inferences.
 
-Trees of one sentence share many states, because no feature depends on what lies deep within an item. So equal
-items are merged, states with the same items are merged, and no inference is scored twice.
+Trees of one sentence share many states, because no feature depends on the inner structure of an item.
+Therefore, equal items are merged, states with the same items are merged, and no inference is scored twice.
 """
 
 from collections.abc import Sequence
@@ -31,11 +31,11 @@ Step = tuple[int, int, int, int]
 """A state and an inference in it."""
 Frontier = npt.NDArray[np.int32]
 ROOM = 256
-"""Initial capacity in items."""
+"""Initial capacity of the buffers, in items."""
 
 
 def list_tags(tree: ConstTree) -> list[str]:
-    """Return the label above each word; a faster `ConstTree.tags`."""
+    """Return the label above each word; this is faster than `ConstTree.tags`."""
     labels, sizes = tree.labels, tree.sizes
     tags = np.flatnonzero(sizes == 1) + 1
     if tags[-1] == len(sizes) or (sizes[tags] != 2).any():
@@ -44,9 +44,9 @@ def list_tags(tree: ConstTree) -> list[str]:
 
 
 def list_brackets(tree: ConstTree, is_kept: Sequence[bool]) -> list[tuple[str, int, int]]:
-    """Return labels over kept tagged words, with the first word and the number of children.
+    """Return the label, first word and number of children of each constituent that has kept words.
 
-    The order is that of inference: from right to left, bottom-up.
+    Constituents are in the order of inferences: from right to left and bottom-up.
     """
     sizes = tree.sizes.tolist()
     kept = iter(is_kept)
@@ -84,7 +84,7 @@ class Retracer:
         self._shift = len(model.grammar.firsts)
 
     def begin(self, rows: list[list[int]]) -> None:
-        """Start a sentence, given the values of its words and its end."""
+        """Start a sentence, given the attribute values of its words and of its end."""
         self._n_words = len(rows) - 1
         size = count_features(self._model, self._n_words)
         if len(self._marks.features) < size:
@@ -102,7 +102,8 @@ class Retracer:
     def cost(self, actions: Sequence[Action]) -> float:
         """Return the sum of the losses of all inferences of a tree, including shifts.
 
-        It is infinite if the search would not consider one of them, or if they do not end with the top.
+        The sum is infinite if the search would not consider one of the inferences, or if the last one does
+        not build the top node.
         """
         ends = [at for at, (_, _, label) in enumerate(actions, 1) if label == cuts.TOP]
         path = self._follow(actions) if ends == [len(actions)] else None
@@ -135,7 +136,7 @@ class Retracer:
         return path
 
     def _infer(self, state: int, begin: int, size: int, label: int) -> int:
-        """Return the state after an inference, or -1."""
+        """Return the number of the state after an inference, or -1 if the inference is impossible."""
         focus, frontier = self._states[state]
         if size == 0:
             return self._reach(focus - 1, frontier)
@@ -159,7 +160,7 @@ class Retracer:
         return int(cuts.find_head(self._model.heads, self._items, frontier, begin, size, label))
 
     def _is_open(self, state: int, begin: int, size: int, label: int) -> bool:
-        """Return whether the search considers an inference, including the closing one when none is left."""
+        """Return whether the search considers an inference; the top node is possible if nothing else is."""
         grammar, (_, frontier) = self._model.grammar, self._states[state]
         if label < 0:
             return False
@@ -204,7 +205,7 @@ class Retracer:
         return known
 
     def _make_room(self) -> None:
-        """Grow the buffers if they are full."""
+        """Enlarge the buffers if they are full."""
         size = len(self._items.starts)
         if self._n_items >= size:
             larger = make_items(2 * self._n_items)
@@ -214,7 +215,7 @@ class Retracer:
 
 
 class TreeScorer:
-    """Scores trees as the search would; trees of one sentence should be adjacent.
+    """Gives trees the scores that the search would give them; trees of one sentence should be adjacent.
 
     Parameters
     ----------
@@ -225,7 +226,7 @@ class TreeScorer:
     has_root : bool
         Whether all training trees have the same root label, which occurs nowhere else.
     tagger : Tagger, optional
-        Predicts tags that replace those of the trees.
+        Tagger whose tags replace those of the trees.
     """
 
     def __init__(
@@ -240,7 +241,7 @@ class TreeScorer:
         self._numbers = labels | {label: labels.get(same, -1) for label, same in SAME_LABEL.items()}
 
     def score(self, tree: ConstTree) -> float:
-        """Return the score of a tree as it is or, if the search cannot reach it, after preparation."""
+        """Return the score of a tree or, if the search cannot reach it, of the prepared tree."""
         bare = tree.without_traces()
         if bare is None:
             return 0.0
@@ -259,7 +260,7 @@ class TreeScorer:
         return self._retracer.cost(self._list_actions(prepared.tree, [True] * len(self._kept)))
 
     def _turn_to(self, tree: ConstTree) -> None:
-        """Start the sentence of a tree, unless it is the current one."""
+        """Start with the sentence of a tree, unless it is the current sentence."""
         words = tree.words()
         is_new = words != self._sentence.words
         if self._tagger is None:
@@ -274,7 +275,7 @@ class TreeScorer:
                 self._retracer.begin(self._encoder.encode(read_inside(words, tags, self._kept)))
 
     def _list_actions(self, tree: ConstTree, is_kept: Sequence[bool]) -> list[Action]:
-        """Return the inferences that lead to a tree; add the top if it is missing."""
+        """Return the inferences that lead to a tree; add the top node if it is missing."""
         actions = [
             (start, n_children, self._number(label))
             for label, start, n_children in list_brackets(tree, is_kept)
@@ -287,7 +288,7 @@ class TreeScorer:
         return [*actions, (0, 1, cuts.TOP)]
 
     def _number(self, label: str) -> int:
-        """Return the number of a label without its function labels, or -1."""
+        """Return the number of a label, ignoring function labels, or -1 if it is unknown."""
         number = self._numbers.get(label)
         if number is None:
             bare = cut_functions(label)

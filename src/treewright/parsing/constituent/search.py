@@ -10,7 +10,7 @@ from treewright.parsing.constituent.inferences import fill_words, make_items
 
 
 class FoundParse(NamedTuple):
-    """A parse: its cost, and its inferences as first child, number of children and label."""
+    """A parse: its cost, and its inferences as (first child, number of children, label)."""
 
     cost: float
     actions: list[tuple[int, int, int]]
@@ -35,7 +35,7 @@ class SearchResult(NamedTuple):
 
 
 def make_marks(model: native.InferenceModel) -> native.Marks:
-    """Allocate buffers for scoring, except for features."""
+    """Allocate the buffers for scoring, except for those of features."""
     # The slot after all labels belongs to the shift, whether or not there is one.
     n_trees, n_labels = len(model.ensembles.usual), len(model.grammar.firsts) + 1
     of_features = np.zeros(len(model.questions.blocks) - 1, dtype=np.int64)
@@ -68,7 +68,7 @@ class Searcher:
     is_shifting : bool
         Whether the strategy is shift-reduce.
     max_inferences : int
-        Maximum number of scored inferences; then the search returns its best parses so far.
+        Maximum number of scored inferences; at this limit, the search returns its best parses so far.
     """
 
     def __init__(self, model: native.InferenceModel, *, is_shifting: bool, max_inferences: int) -> None:
@@ -79,7 +79,7 @@ class Searcher:
         self._n_words = 0
 
     def _count_states(self, n_words: int) -> int:
-        """Return the maximum number of states of a sentence."""
+        """Return the maximum number of search states for a sentence."""
         return 64 * n_words + self._max_inferences
 
     def _reserve(self, n_words: int) -> None:
@@ -99,9 +99,10 @@ class Searcher:
         self._n_words = n_words
 
     def find(self, rows: list[list[int]], *, k: int = 1) -> SearchResult:
-        """Return the lowest-cost parses of a sentence, given the values of its words and its end.
+        """Return the lowest-cost parses of a sentence, given the attribute values of its words and its end.
 
-        If no parse was completed, the items of the state with the fewest items are put under the top.
+        If no parse was completed, the items of the state with the fewest items become children of the top
+        node.
         """
         n_words = len(rows) - 1
         if n_words > self._n_words:
@@ -124,7 +125,7 @@ class Searcher:
         return SearchResult(parses, bool(is_exact), int(counts[native.N_SCORED]))
 
     def _close(self, states: native.States, n_states: int) -> FoundParse:
-        """Complete the cheapest state with the fewest items: put all its items under the top."""
+        """Complete the cheapest of the states with the fewest items: put all its items under the top node."""
         state = int(np.lexsort((states.costs[:n_states], states.lengths[:n_states]))[0])
         actions = self._trace(states, state).actions
         return FoundParse(np.inf, [*actions, (0, int(states.lengths[state]), 0)])

@@ -1,4 +1,4 @@
-"""Training of the ensembles of all labels in parallel, while a common penalty is lowered step by step."""
+"""Parallel training of the ensembles of all labels, with a common penalty that is lowered step by step."""
 
 import math
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from treewright.parsing.constituent.inferences import LabelExamples, TrainingSet
 from treewright.scale import map_jobs
 
 STEP = 0.84
-"""Factor on the penalty between two evaluations on dev; larger steps make worse parsers."""
+"""Factor by which the penalty is lowered between two evaluations on dev; larger steps give worse parsers."""
 ROUNDING = 0.005
-"""Relative difference below which two penalties count as equal."""
+"""Relative difference below which two penalties are considered equal."""
 WARM_UP = 0.001
-"""Share of the first penalty at which evaluations on dev start."""
+"""Penalty at which evaluations on dev start, as a fraction of the first penalty."""
 SCHEDULE = (STEP, WARM_UP)
 MOST_TREES = 1_000_000
 
@@ -32,13 +32,13 @@ class PenaltyReport(NamedTuple):
     penalty : float
         The penalty.
     n_trees, n_nonzero : int
-        Number of trees of all labels, and of their non-zero leaves.
+        Total number of trees of all labels, and of their non-zero leaves.
     f1 : float
         F1 on the dev sentences.
     seconds : float
         Time spent on growing trees so far, summed over threads.
     lost : float
-        Share of the example weight missing from the last sample, for the label with the most examples.
+        Fraction of the example weight that the last sample misses, for the label with the most examples.
     sizes : list of int
         Number of trees of each label, in each run.
     """
@@ -66,17 +66,17 @@ class Learners:
     training : TrainingSet
         The training examples.
     runs : int
-        Number of runs, each with different samples.
+        Number of training runs, each with different samples.
     eta : float
-        Factor that lowers the penalty when no split gains.
+        Factor by which the penalty is lowered when no split improves the objective.
     sample_size : int
         Number of examples on which each tree is built.
     min_gain : float
-        Minimum gain of a split, as a share of the penalty.
+        Minimum gain of a split, as a fraction of the penalty.
     slack : float
-        Share by which gradients may exceed the penalty before it is lowered.
+        Lower the penalty once no gradient exceeds it by more than this fraction.
     prune : bool
-        Whether to undo splits that gain on the sample but not on all examples.
+        Whether to undo splits that improve the objective on the sample but not on all examples.
     random_state : int
         Seed of the random number generator.
     n_jobs : int
@@ -89,7 +89,8 @@ class Learners:
     history : list of PenaltyReport
         The state after each step.
     penalty : float
-        Penalty of the last step; at first, the largest one at which a split gains for any label.
+        Penalty of the last step; before the first step, the largest penalty at which a split improves the
+        objective for any label.
     """
 
     def __init__(
@@ -141,7 +142,7 @@ class Learners:
         return self._checkpoint.load(name) if self._checkpoint else None
 
     def _first_penalty(self) -> float:
-        """Return the largest penalty at which a split gains for any label."""
+        """Return the largest penalty at which a split improves the objective for any label."""
         found = self._load("start")
         if found is not None:
             return float(found.values["penalty"])
@@ -151,7 +152,7 @@ class Learners:
         return max(learner.largest or 0.0 for learner in self._all)
 
     def begin(self, lowest: float) -> None:
-        """Lower the penalty to the first evaluation, if that has not been done."""
+        """Lower the penalty until evaluations on dev start; do nothing if training resumes after that."""
         if self.history:
             return
         if self.penalty == 0:
@@ -161,7 +162,7 @@ class Learners:
         if self.penalty <= lowest:
             raise InputError(
                 f"{named('lowest_penalty')} is {lowest!r}; expected less than {self.penalty:.3g}, because "
-                "larger penalties learn nothing from these trees"
+                "no split improves the objective at larger penalties"
             )
         if self._checkpoint:
             self._checkpoint.save("start", State("Start", {"penalty": self.penalty}, {}))
@@ -174,7 +175,7 @@ class Learners:
         return max(0, math.ceil(math.log(lowest / self.penalty, STEP)))
 
     def lower(self, lowest: float) -> None:
-        """Lower the penalty by one step, and grow all ensembles until no split gains."""
+        """Lower the penalty by one step, and grow all ensembles until no split improves the objective."""
         self.penalty = next_penalty(self.penalty, lowest)
         # The slowest first, so that no thread waits long at the end.
         order = sorted(self._all, key=lambda learner: -learner.n_examples * len(learner.records))
@@ -202,7 +203,7 @@ class Learners:
             self._checkpoint.save("history", State("History", steps, {}))
 
     def forests(self, sizes: Sequence[int] | None = None) -> list[list[DecisionTree]]:
-        """Return the trees of each label, averaged over runs; optionally only the first trees of each."""
+        """Return the trees of each label, averaged over runs; `sizes` limits the trees of each ensemble."""
         sizes = sizes or [len(learner.trees) for learner in self._all]
         forests: list[list[DecisionTree]] = [[] for _ in range(self._n_labels)]
         for number, (learner, size) in enumerate(zip(self._all, sizes, strict=True)):
@@ -213,7 +214,7 @@ class Learners:
 
 
 def next_penalty(penalty: float, lowest: float) -> float:
-    """Return the next lower penalty; one close to the lowest becomes the lowest.
+    """Return the next lower penalty; if it is close to the lowest, return the lowest.
 
     Examples
     --------

@@ -66,7 +66,7 @@ class DependencyAnnotator(Annotator):
         raise NotImplementedError
 
     def explain(self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
-        """Return the features that decided for the best trees."""
+        """Return the features that explain why the best trees were chosen."""
         return super().explain(sentences)
 
     def alternatives(
@@ -81,12 +81,12 @@ class DependencyAnnotator(Annotator):
         n : int
             Maximum number of heads per word; heads with probability 0 are left out.
         fixed : sequence of mapping of int to int, optional
-            For each sentence, required heads by word.
+            For each sentence, the required heads as ``{word: head}``.
 
         Returns
         -------
         list of list of list of (int, float)
-            Heads, 0 for the root, with their probabilities.
+            Heads (0 is the root) with their probabilities.
         """
         check_integer("n", n, minimum=1)
         return [
@@ -112,7 +112,7 @@ class DependencyAnnotator(Annotator):
         Raises
         ------
         InputError
-            If a sentence is not a tree, a list of words or a list of (word, tag) pairs, or lacks tags.
+            If a sentence lacks tags, or is not a tree, a list of words or a list of (word, tag) pairs.
         """
         self.check_is_fitted()
         trees = given = list_sentences(sentences, self)
@@ -136,7 +136,7 @@ class DependencyAnnotator(Annotator):
     ) -> list[list[Analysis]]:
         """Return up to `k` trees of each sentence, the best first.
 
-        `fixed` heads restrict the trees.
+        Only trees with the `fixed` heads are considered.
         """
         if k == 1:
             return [[Analysis(tree)] for tree in self.predict(sentences, fixed=fixed)]
@@ -145,9 +145,11 @@ class DependencyAnnotator(Annotator):
 
     @contextmanager
     def open_sentences(self, source: str, request: Request) -> Iterator[Iterator[DepTree]]:
-        """Open a file and check that its sentences have what the parser needs."""
+        """Open a file, and check the tags and the fixed heads of its sentences."""
         if request.fixed_heads and (request.raw or request.language is not None):
-            raise InputError("--fixed-heads with --raw; expected CoNLL-U input, which has heads")
+            raise InputError(
+                "--fixed-heads does not work with --raw; expected CoNLL-U input, which has heads"
+            )
         with open_words(source, request, self.own_tokenizer) as sentences:
             yield self._checked(sentences, source, fixed_heads=request.fixed_heads)
 
@@ -165,7 +167,7 @@ class DependencyAnnotator(Annotator):
             yield tree
 
     def annotate_batch(self, sentences: Sequence[DepTree], request: Request) -> list[list[Analysis]]:
-        """Return the trees of sentences for writing; k-best trees get comments with rank and score."""
+        """Return the trees of sentences for writing; k-best trees get comments with their rank and scores."""
         fixed = [known_heads(tree) for tree in sentences] if request.fixed_heads else None
         found = self.annotate(sentences, k=request.k, fixed=fixed)
         for analyses in found:
@@ -196,7 +198,7 @@ class DependencyAnnotator(Annotator):
 
 
 class ParserWrapper(DependencyAnnotator):
-    """A model that wraps a parser, `parser_`, and delegates words, tags and arcs to it."""
+    """Base class of models that wrap a parser, `parser_`, and delegate words, tags and arcs to it."""
 
     parser_: Any
 
@@ -215,7 +217,7 @@ class ParserWrapper(DependencyAnnotator):
     def check_fixed(
         self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
     ) -> None:
-        """Check that each sentence has a tree with the fixed heads; `start` numbers the first sentence."""
+        """Check that each sentence has a tree with the fixed heads; sentences are numbered from `start`."""
         self._inner.check_fixed(trees, fixed, start=start)
 
     @property
@@ -230,12 +232,12 @@ class ParserWrapper(DependencyAnnotator):
 
     @property
     def known_tags(self) -> list[str]:
-        """The universal tags that the parser was trained with."""
+        """The tags of the training data: UPOS, or XPOS if it has no UPOS."""
         return list(self._inner.known_tags)
 
     @property
     def tag_column(self) -> TagColumn:
-        """The column of tags in (word, tag) pairs; see the parser."""
+        """The column of tags in (word, tag) pairs, as in the wrapped parser."""
         column: TagColumn = self._inner.tag_column
         return column
 
@@ -250,7 +252,7 @@ class ParserWrapper(DependencyAnnotator):
         return known
 
     def using(self, **params: Any) -> Self:  # noqa: ANN401
-        """Return a copy with the same fitted model and other parameters, its own or those of its parser."""
+        """Return a copy with changed parameters, of this model or of its parser; fitted values are kept."""
         own = self.param_names()
         other = super().using(**{name: value for name, value in params.items() if name in own})
         rest = {name: value for name, value in params.items() if name not in own}
@@ -259,7 +261,7 @@ class ParserWrapper(DependencyAnnotator):
 
 
 def known_heads(tree: DepTree) -> Mapping[int, int]:
-    """Return the given heads of a sentence, by word."""
+    """Return the known heads of a sentence as ``{word: head}``."""
     return {word: head for word, head in enumerate(tree.heads.tolist(), start=1) if head >= 0}
 
 

@@ -1,6 +1,6 @@
 """Two baselines for dependency parsing.
 
-Both only use Penn tags (`xpos`) and give each word the most frequent relation of its tag.
+Both use only Penn tags (`xpos`) and give each word the most frequent relation of its tag.
 """
 
 from collections import Counter, defaultdict
@@ -10,11 +10,11 @@ from typing import Self
 from treewright.data.deptree import DepTree
 
 ROOT = ("", 0)
-"""Head tag and side of the root."""
+"""Head tag and side that stand for the root."""
 
 
 class NextWordParser:
-    """Attach each word to the next one, and the last word to the root."""
+    """Attaches each word to the next one, and the last word to the root."""
 
     def fit(self, trees: Sequence[DepTree]) -> Self:
         """Learn the most frequent relation of each tag."""
@@ -37,14 +37,14 @@ class NextWordParser:
 
 
 class MajorityHeadParser(NextWordParser):
-    """Attach each word to the nearest word with the most frequent head tag and side of its tag.
+    """Attaches each word to the nearest word that has the usual head tag on the usual side for its tag.
 
-    A word is attached to the root if the root is most frequent, if no such head exists, or if the arc would
-    close a cycle.
+    A word is attached to the root if the root is the most frequent head of its tag, if there is no suitable
+    word, or if the arc would close a cycle.
     """
 
     def fit(self, trees: Sequence[DepTree]) -> Self:
-        """Learn the most frequent relation, head tag and side of each tag."""
+        """Learn the most frequent relation, and the most frequent head tag and side, of each tag."""
         super().fit(trees)
         counts: defaultdict[str, Counter[tuple[str, int]]] = defaultdict(Counter)
         for tree in trees:

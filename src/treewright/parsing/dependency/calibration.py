@@ -1,7 +1,7 @@
 """Calibration of probabilities by temperature scaling.
 
-Scores are multiplied by one factor before they become probabilities. The factor maximises the likelihood of
-the gold heads of held-out sentences.
+All scores are multiplied by the same factor before they are converted to probabilities. The factor maximises
+the likelihood of the gold heads of held-out sentences.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ GOLDEN = (np.sqrt(5) - 1) / 2
 
 
 def gold_loss(marginals: Sequence[npt.NDArray[np.float64]], heads: Sequence[npt.NDArray[np.int32]]) -> float:
-    """Return the mean negative log-probability of gold heads; pruned heads have a floor."""
+    """Return the mean negative log-probability of gold heads; a floor limits the loss of pruned heads."""
     chosen = [
         square[head, np.arange(1, len(head) + 1)] for square, head in zip(marginals, heads, strict=True)
     ]

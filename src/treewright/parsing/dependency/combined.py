@@ -18,7 +18,7 @@ from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.linear import LinearPartScorer
 
 N_ROUNDS = 2
-"""Number of alternating rounds for the weight of the scorer and the scale."""
+"""Number of rounds in which the scale and the weight of the scorer are tuned in turn."""
 MAX_WEIGHED = 500
 """Maximum number of sentences for tuning the weight, evenly spaced among those given."""
 RELATION_WEIGHTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -55,7 +55,7 @@ class CombinedScorer(PartScorer):
         return self.other.relations
 
     def prepare(self, batch: Batch) -> Self:
-        """Return a scorer with the encoded sentences, whose other scorer has processed them."""
+        """Return a copy that has the encoded sentences, and whose other scorer has processed them."""
         if vars(self).get("_batch") is batch:
             return self
         found = copy(self)
@@ -68,7 +68,7 @@ class CombinedScorer(PartScorer):
     _numbers: Mapping[int, int]
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:
-        """Return the weighted sums of the scores of parts."""
+        """Return the scores of parts: weighted sums of the scores of both scorers."""
         number = vars(self).get("_numbers", {}).get(id(tree))
         if number is None:
             mine = self.linear.score(tree, parts)
@@ -81,13 +81,13 @@ class CombinedScorer(PartScorer):
         }
 
     def score_arcs(self, tree: DepTree) -> npt.NDArray[np.float64] | None:
-        """Return the other scorer's scores of all arcs."""
+        """Return the scores that the other scorer gives to all arcs."""
         return self.other.score_arcs(tree)
 
     def score_relations(
         self, trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.int32]]
     ) -> list[npt.NDArray[np.float64]]:
-        """Return the other scorer's scores of relations."""
+        """Return the scores that the other scorer gives to relations."""
         return self.other.score_relations(trees, heads)
 
 
@@ -135,7 +135,7 @@ def _weighted_marginals(
 
 
 def best_relation_weight(labeler: Labeler, scorer: PartScorer, batch: Batch) -> tuple[float, float]:
-    """Return the weight of the scorer's relations with the highest accuracy, and that accuracy."""
+    """Return the weight of the scorer's relation scores that maximises accuracy, and the accuracy."""
     gold = [relation for tree in batch.trees for relation in tree.deprels]
     given = given_scores(labeler, scorer, batch.trees, batch.trees)
     found = []
@@ -150,7 +150,7 @@ def best_relation_weight(labeler: Labeler, scorer: PartScorer, batch: Batch) -> 
 def given_scores(
     labeler: Labeler, scorer: PartScorer, sentences: Sequence[DepTree], trees: Sequence[DepTree]
 ) -> npt.NDArray[np.float64]:
-    """Return a scorer's scores of the relations of a labeler, one row per word.
+    """Return the scores that a scorer gives to the relations of a labeler, one row per word.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Fixed heads: arcs that a tree must have, and whether any tree has them."""
+"""Fixed heads, which a tree must have, and checks that such a tree exists."""
 
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from treewright.native.dependency.pruning import all_arcs
 FixedHeads = Mapping[int, int]
 """Fixed heads of some words of a sentence; words are numbered from 1, and 0 is the root."""
 Keep = npt.NDArray[np.bool_]
-"""A matrix of arcs, heads in rows, 0 for the root."""
+"""A Boolean matrix of arcs, with heads in rows; row 0 is the root."""
 
 
 def check_fixed(
@@ -53,7 +53,7 @@ def check_fixed(
 
 
 def restrict(keep: Keep, heads: FixedHeads) -> Keep:
-    """Return the arcs; a word with a fixed head keeps only that head."""
+    """Return a copy of the arcs in which each word with a fixed head has only that head."""
     restricted = keep.copy()
     for word, head in heads.items():
         restricted[:, word] = False
@@ -70,7 +70,9 @@ def has_tree(keep: Keep, *, single_root: bool) -> bool:
 def _check_range(heads: FixedHeads, size: int, place: str) -> None:
     for word, head in heads.items():
         if not _is_from(1, word, size):
-            raise InputError(f"{place}: a fixed arc leads to word {word!r}; expected a word from 1 to {size}")
+            raise InputError(
+                f"{place}: a fixed arc points to word {word!r}; expected a word from 1 to {size}"
+            )
         if not _is_from(0, head, size) or head == word:
             raise InputError(
                 f"{place}: the head of word {word} is fixed to {head!r}; "
@@ -87,8 +89,8 @@ def _check_roots(heads: FixedHeads, single_root: bool, place: str) -> None:
     roots = [(0, word) for word, head in sorted(heads.items()) if head == 0]
     if single_root and len(roots) > 1:
         raise InputError(
-            f"{place}: no tree has the fixed arcs {_describe(roots)}; the parser was trained on trees with "
-            "one root, expected at most one arc from 0"
+            f"{place}: no tree has the fixed arcs {_describe(roots)}, because the parser was trained on "
+            "trees with one root; expected at most one arc from 0"
         )
 
 
@@ -100,7 +102,7 @@ def _check_cycles(heads: FixedHeads, place: str) -> None:
                 cycle = [(heads[word], word) for word in path]
                 raise InputError(
                     f"{place}: no tree has the fixed arcs {_describe(cycle)}, which form a cycle; "
-                    "expected at least one of them to be left out"
+                    "expected arcs without a cycle"
                 )
             if head in path:
                 break
@@ -112,13 +114,13 @@ def _check_crossing(heads: FixedHeads, size: int, single_root: bool, place: str)
     crossing = next((pair for pair in combinations(arcs, 2) if _cross(*pair)), None)
     if crossing:
         raise InputError(
-            f"{place}: no tree has the fixed arcs {_describe(crossing)}, which cross, with decoder "
-            "'projective'; expected arcs that do not cross, or a parser with decoder 'spanning'"
+            f"{place}: no projective tree has the fixed arcs {_describe(crossing)}, which cross; expected "
+            "arcs that do not cross, or a parser with decoder 'spanning'"
         )
     if not has_tree(restrict(all_arcs(size), heads), single_root=single_root):
         raise InputError(
-            f"{place}: no tree has the fixed arcs {_describe(arcs)} without crossing arcs; expected some of "
-            "them to be left out, or a parser with decoder 'spanning'"
+            f"{place}: no projective tree has all the fixed arcs {_describe(arcs)}; expected fewer fixed "
+            "arcs, or a parser with decoder 'spanning'"
         )
 
 

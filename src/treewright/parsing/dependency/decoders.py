@@ -1,7 +1,7 @@
 """Decoders: k-best trees and marginal probabilities of arcs, given the scores of parts.
 
-`ProjectiveDecoder` finds projective trees over the arcs that are left after pruning (Koo & Collins 2010),
-`SpanningDecoder` any trees, with scores of single arcs (McDonald, Pereira, Ribarov & Hajic 2005).
+`ProjectiveDecoder` finds projective trees over the arcs that are left after pruning (Koo & Collins 2010);
+`SpanningDecoder` finds any trees, scored by single arcs (McDonald, Pereira, Ribarov & Hajic 2005).
 """
 
 from abc import abstractmethod
@@ -42,9 +42,9 @@ Trees: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 Square: TypeAlias = npt.NDArray[np.float64]
 Heads: TypeAlias = npt.NDArray[np.int32]
 SCORED_SHARE = 0.02
-"""Factor on the pruning threshold if the scorer prunes."""
+"""Factor by which the pruning threshold is multiplied if the scorer prunes."""
 FAR = 1000.0
-"""Distance below any score at which exponentials are 0."""
+"""Distance below all scores at which exponentials are 0."""
 
 
 class ArcParts:
@@ -69,7 +69,7 @@ class ArcParts:
         return np.argwhere(self.keep).astype(np.int32)
 
     def square(self, scores: PartScores) -> Square:
-        """Return scores of arcs as a square matrix, heads in rows."""
+        """Return the scores of arcs as a square matrix, with heads in rows."""
         square = np.full(self.keep.shape, EXCLUDED)
         square[self.keep] = np.asarray(scores.get("arc", 0.0), dtype=np.float64)
         return square
@@ -83,7 +83,7 @@ class Rival(NamedTuple):
     parts : Parts
         The parts of the sentence.
     gradient : mapping of str to array
-        For each part 1 if only the wrong tree has it, -1 if only the gold tree has it, 0 otherwise.
+        For each part: 1 if only the wrong tree has it, -1 if only the gold tree has it, and 0 otherwise.
     n_wrong : int
         Number of heads that differ between the two trees.
     loss : float
@@ -97,7 +97,7 @@ class Rival(NamedTuple):
 
 
 class ChartDecoder(Model):
-    """Base class of decoders: sentences are decoded in compiled loops if possible, else one by one.
+    """Base class of decoders: sentences are decoded in compiled loops if possible, and otherwise one by one.
 
     Attributes
     ----------
@@ -107,12 +107,12 @@ class ChartDecoder(Model):
 
     fields = saved(single_root_=Value(bool))
     longest: int | None = None
-    """Maximum length of a sentence that is parsed as a whole, or None."""
+    """Maximum length of a sentence that is parsed as a whole; None if there is no limit."""
     is_projective = False
     single_root_: bool
 
     def lift(self, tree: DepTree) -> DepTree:
-        """Return a tree in the form that the decoder can find; `deprojectivize` undoes it."""
+        """Return a tree in a form that the decoder can find; `deprojectivize` reverses the change."""
         return tree
 
     def best_trees(
@@ -120,7 +120,7 @@ class ChartDecoder(Model):
     ) -> Trees:
         """Return the heads of the `k` best trees, (k, rows), and their scores, (sentences, k).
 
-        `fixed` heads restrict the trees; at least one tree must remain.
+        Only trees with the `fixed` heads are considered; there must be at least one.
         """
         corpus = batch.corpus
         heads = np.zeros((k, len(corpus.values)), dtype=np.int32)
@@ -140,7 +140,7 @@ class ChartDecoder(Model):
     ) -> tuple[npt.NDArray[np.float64], list[Square]]:
         """Return for each sentence the log partition function and a matrix of arc probabilities.
 
-        `fixed` heads restrict the trees.
+        Only trees with the `fixed` heads are considered.
         """
         corpus = batch.corpus
         together, alone = _divide(scorer, corpus, fixed)
@@ -184,16 +184,16 @@ class ProjectiveDecoder(ChartDecoder):
     lifting : {"path", "head", "head+path", "baseline"}
         Scheme for lifting crossing arcs and restoring them.
     threshold : float
-        Minimum probability of a head, relative to the best head. If the scorer prunes, the fiftieth part of
-        this is used, because networks are overconfident.
+        Minimum probability of a head, relative to the best head. If the scorer prunes, a fiftieth of this
+        threshold is used, because networks are overconfident.
     max_heads : int
         Maximum number of heads per word if the scorer prunes.
 
     Attributes
     ----------
     pruner_ : Pruner or None
-        The pruning model; None if only the scorer prunes, with its scores of all arcs. With both, an arc is
-        kept if either keeps it.
+        The pruning model; None if only the scorer prunes, with its scores of all arcs. If both prune, an arc
+        is kept if either of them keeps it.
     """
 
     fields = saved(single_root_=Value(bool), pruner_=Submodel(Pruner, optional=True))
@@ -217,7 +217,7 @@ class ProjectiveDecoder(ChartDecoder):
         return projectivize(tree, scheme=self.lifting)
 
     def lattice(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads) -> Lattice:
-        """Return the scored parts of the trees of a sentence with the fixed heads.
+        """Return the scored parts of a sentence, for trees with the fixed heads.
 
         If pruning leaves no tree, a chain of arcs is added.
         """
@@ -272,7 +272,7 @@ class ProjectiveDecoder(ChartDecoder):
         ]
 
     def whole_lattices(self, scorer: PartScorer, batch: Batch) -> list[Lattice]:
-        """Return for each non-empty sentence a lattice with at least one tree."""
+        """Return the lattices of sentences with words; each has at least one tree."""
         scorer = scorer.prepare(batch)
         return [self.lattice(scorer, batch, number, {}) for number in range(batch.corpus.n_sentences)]
 
@@ -324,7 +324,7 @@ def lattice_marginals(lattice: Lattice, scores: PartScores) -> tuple[float, Squa
 
 
 class SpanningDecoder(ChartDecoder):
-    """Finds any trees, with or without crossing arcs, by the scores of their arcs, without pruning."""
+    """Finds trees with or without crossing arcs, scored by their arcs; nothing is pruned."""
 
     def find_rival(self, scorer: PartScorer, batch: Batch, number: int) -> Rival:
         """Return the tree of a sentence that violates the margin of the gold tree most."""
@@ -389,7 +389,7 @@ class SpanningDecoder(ChartDecoder):
 def _divide(
     scorer: PartScorer, corpus: Corpus, fixed: Sequence[FixedHeads] | None
 ) -> tuple[npt.NDArray[np.int64], list[tuple[int, FixedHeads]]]:
-    """Return the sentences for compiled loops, and the others with their fixed heads."""
+    """Return the sentences for compiled loops, and the other sentences with their fixed heads."""
     if scorer.compiled() is None:
         numbers = np.flatnonzero(corpus.sizes > 0).tolist()
         empty = np.flatnonzero(corpus.sizes == 0)

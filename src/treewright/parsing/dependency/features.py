@@ -1,11 +1,12 @@
 """Features of dependency parsing: templates and encoded sentences.
 
-Templates are written in the language of `treewright.data.templates`. The roles of a part are ``h`` the head,
-``m`` the modifier, ``s`` the sibling before the modifier, ``t`` the sibling before ``s``, and ``g`` the head
-of the head. Labels also use ``n``, the sibling after the modifier, and ``f`` and ``l``, the first and last
-child of the modifier. Every feature includes the directions of its arcs. A line that ends in ``*`` gives two
-features, without and with the distance. Arcs have two more kinds of features: each tag between head and
-modifier with both tags, and each pair of morphological features of head and modifier.
+Templates are written in the language of `treewright.data.templates`. The words of a part have roles: ``h`` is
+the head, ``m`` the modifier, ``s`` the sibling before the modifier, ``t`` the sibling before ``s``, and ``g``
+the head of the head. Templates of labels also use ``n``, the sibling after the modifier, and ``f`` and ``l``,
+the first and last child of the modifier. Every feature includes the directions of its arcs. A line that ends
+in ``*`` stands for two features, one without and one with the distance. Arcs have two more kinds of features:
+the tags of head and modifier with each tag between them, and each pair of morphological features of head and
+modifier.
 """
 
 from collections import Counter
@@ -41,7 +42,7 @@ KINDS = {
     "label_child": "hmt",
     "label_sibling": "hmt",
 }
-"""Kinds of parts and their words; the last three are for labels."""
+"""Kinds of parts and the roles of their words; the last three kinds are for labels."""
 LANGUAGES = {
     kind: TemplateLanguage(ATTRIBUTES, roles=tuple(roles), max_offset=2, has_distance=True)
     for kind, roles in KINDS.items()
@@ -246,12 +247,12 @@ class TemplateSet:
 TEMPLATES = Value(
     encode=lambda templates: asdict(templates or TemplateSet()), decode=lambda texts: TemplateSet(**texts)
 )
-"""Templates as a field of a model; the default templates if missing."""
+"""Templates as a field of a model; None is saved as the default templates."""
 CHOSEN_TEMPLATES = Value(
     encode=lambda templates: asdict(templates) if templates else None,
     decode=lambda texts: TemplateSet(**texts) if texts else None,
 )
-"""Templates as a parameter of a model; None stands for the default templates."""
+"""Templates as a parameter of a model; None is saved as None."""
 
 
 @cache
@@ -276,7 +277,7 @@ def compile_templates(text: str, kind: str) -> PartTemplates:
 
 
 def _numbers(name: str, n: int) -> list[int]:
-    """Return pseudo-random odd 64-bit numbers that only depend on the name."""
+    """Return pseudo-random odd 64-bit numbers that depend only on the name."""
     return [hash_text(f"{name} {at}") | 1 for at in range(n)]
 
 
@@ -286,12 +287,12 @@ def max_keys(*templates: PartTemplates) -> int:
 
 
 class Corpus(NamedTuple):
-    """Encoded sentences as flat arrays, concatenated, each with its extra rows."""
+    """Encoded sentences, concatenated into flat arrays; each has extra rows that are not words."""
 
     first_row: npt.NDArray[np.int64]
     values: npt.NDArray[np.int32]
     first_morph: npt.NDArray[np.int64]
-    """Start of each row in `morphs`, with the total at the end."""
+    """Start of the morphological features of each row in `morphs`; the last entry is their total number."""
     morphs: npt.NDArray[np.int32]
     heads: npt.NDArray[np.int32]
     """Head of each row; -1 if unknown."""
@@ -312,12 +313,12 @@ class Corpus(NamedTuple):
 
 
 class Encoder(Model):
-    """Encodes sentences as arrays with the vocabularies of its training sentences.
+    """Encodes sentences as arrays, with the vocabularies of the training sentences.
 
     Parameters
     ----------
     vocabularies : sequence of Vocabulary
-        One for each of ATTRIBUTES, and one for morphological features.
+        A vocabulary for each of ATTRIBUTES, and one for morphological features.
     """
 
     fields = saved(
@@ -416,6 +417,6 @@ def _analyse(token: tuple[str, ...]) -> tuple[list[str], list[str]]:
 
 
 def shape(word: str) -> str:
-    """Return the shape of a word, with runs of one kind of character merged: ``McCoy-7`` is ``XxXx-d``."""
+    """Return the shape of a word, with repeated kinds of characters merged: ``McCoy-7`` is ``XxXx-d``."""
     kinds = ["d" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c for c in word]
     return "".join(kind for at, kind in enumerate(kinds) if at == 0 or kind != kinds[at - 1])[:6]

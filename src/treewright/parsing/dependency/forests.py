@@ -1,4 +1,4 @@
-"""Forests: all trees of sentences over the arcs that a parser finds probable, flat for compiled loops."""
+"""Forests: all trees over the probable arcs of sentences, in flat arrays for compiled loops."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -32,21 +32,21 @@ from treewright.parsing.dependency.decoders import lattice_marginals
 from treewright.parsing.dependency.lattice import Lattice
 
 FIRST_MODIFIER, LAST_MODIFIER = 0, 1
-"""Basic features of what is no arc: no sibling before a modifier, none after it."""
+"""Basic features for missing arcs: there is no sibling before a modifier, or none after it."""
 N_SPECIAL = 2
 MAX_CALIBRATING = 400
-"""Sentences that a scale is found with, evenly spaced among those given."""
+"""Maximum number of sentences for estimating a scale, evenly spaced among those given."""
 
 
 class SentenceForest(NamedTuple):
-    """The trees of a sentence, as the arcs that they are made of and the scores of their parts.
+    """The trees of a sentence, represented by their arcs and the scores of their parts.
 
     Attributes
     ----------
     keep : ndarray of bool, (n + 1, n + 1)
-        Arcs, heads in rows.
+        Matrix of arcs, with heads in rows.
     scores : ndarray of float, (n_parts,)
-        Logarithms of potentials, all kinds of parts numbered through.
+        Log potentials of parts; parts of all kinds are numbered consecutively.
     """
 
     keep: npt.NDArray[np.bool_]
@@ -54,7 +54,7 @@ class SentenceForest(NamedTuple):
 
 
 def keep_forests(forests: Sequence[SentenceForest]) -> State:
-    """Return forests as arrays, to be kept."""
+    """Return forests as arrays, for a checkpoint."""
     sides = np.array([len(each.keep) for each in forests], dtype=np.int64)
     arrays: dict[str, npt.NDArray[Any]] = {
         "sides": sides,
@@ -66,7 +66,7 @@ def keep_forests(forests: Sequence[SentenceForest]) -> State:
 
 
 def restore_forests(state: State) -> list[SentenceForest]:
-    """Return forests that were kept."""
+    """Return the forests that `keep_forests` stored in a state."""
     sides, sizes = state.arrays["sides"], state.arrays["sizes"]
     bits = np.unpackbits(state.arrays["keep"], count=int((sides**2).sum())).astype(np.bool_)
     squares = np.split(bits, np.cumsum(sides**2)[:-1])
@@ -78,14 +78,14 @@ def restore_forests(state: State) -> list[SentenceForest]:
 
 
 def probable_arcs(lattice: Lattice, scale: float, threshold: float) -> npt.NDArray[np.bool_]:
-    """Return the arcs of a lattice whose probability is at least a share of that of the best head."""
+    """Return the arcs of a lattice whose probability, relative to the best head, reaches the threshold."""
     rows, _ = lattice.marginals({kind: scale * scores for kind, scores in lattice.scores.items()})
     kept = (rows >= threshold * rows.max(axis=1, keepdims=True)) & (rows > 0)
     return np.vstack([np.zeros(len(rows) + 1, dtype=np.bool_), kept]).T.copy()
 
 
 def lattice_scale(lattices: Sequence[Lattice], heads: Sequence[npt.NDArray[np.int32]]) -> float:
-    """Return the scale under which the heads of sentences are most probable, by some of the sentences."""
+    """Return the scale that maximises the likelihood of the heads, estimated on some of the sentences."""
     step = -(-len(lattices) // MAX_CALIBRATING)
     some, right = lattices[::step], heads[::step]
     return best_scale(
@@ -100,13 +100,13 @@ def lattice_scale(lattices: Sequence[Lattice], heads: Sequence[npt.NDArray[np.in
 
 
 class BasicFeatures:
-    """Numbers the basic features of arcs.
+    """Assigns numbers to the basic features of arcs.
 
     Parameters
     ----------
     encoder : ArcEncoder
     keys : ndarray of uint64
-        The features that have numbers, ascending.
+        Keys of the features that have numbers, in ascending order.
     """
 
     def __init__(self, encoder: ArcEncoder, keys: Keys) -> None:
@@ -118,12 +118,12 @@ class BasicFeatures:
 
     @classmethod
     def from_arcs(cls, encoder: ArcEncoder, found: Keys, min_count: int) -> "BasicFeatures":
-        """Number the features that occur often enough among those that were found."""
+        """Number the features that occur at least `min_count` times in `found`."""
         keys, counts = np.unique(found, return_counts=True)
         return cls(encoder, keys[counts >= min_count])
 
     def number(self, indptr: Integers, found: Keys) -> tuple[Integers, npt.NDArray[np.int32]]:
-        """Return where the numbers of each arc begin, and the numbers of those features that have one."""
+        """Return the numbers of the features of all arcs, with offsets; unnumbered features are dropped."""
         places = np.searchsorted(self.keys, found)
         places[places == len(self.keys)] = 0
         is_known = self.keys[places] == found if len(self.keys) else np.zeros(len(found), dtype=np.bool_)
@@ -143,7 +143,7 @@ class FoundParts(NamedTuple):
     def from_indices(
         cls, encoder: ArcEncoder, trees: Sequence[DepTree], indices: Iterable[PartIndex]
     ) -> "FoundParts":
-        """List the parts of sentences, and the keys of the basic features of their arcs."""
+        """List the parts of sentences, and the keys of their basic arc features."""
         arcs, codes = [np.zeros((0, N_ROLES), dtype=np.int32)], [np.zeros(0, dtype=np.uint8)]
         heads, modifiers = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)]
         start = N_SPECIAL
@@ -161,7 +161,7 @@ class FoundParts(NamedTuple):
         return cls(np.concatenate(arcs), np.concatenate(codes), indptr, keys)
 
     def as_roles(self, basic: BasicFeatures) -> RoleParts:
-        """Return the parts with numbered basic features; what is no arc comes before the arcs."""
+        """Return the parts with numbered basic features; the features of missing arcs come first."""
         indptr, ids = basic.number(self.indptr, self.keys)
         special = np.arange(N_SPECIAL)
         return RoleParts(
@@ -187,7 +187,7 @@ class ForestCorpus:
     Parameters
     ----------
     trees : sequence of DepTree
-        With gold heads, whose arcs are all in the forests.
+        Sentences with gold heads; the forests contain all gold arcs.
     found : sequence of SentenceForest
     single_root : bool
 
@@ -221,7 +221,7 @@ class ForestCorpus:
 
     @property
     def indices(self) -> Iterator[PartIndex]:
-        """The parts of each sentence in turn."""
+        """The parts of each sentence, one sentence after another."""
         return (sentence_parts(self.forests, number) for number in range(len(self.trees)))
 
     @property
@@ -230,9 +230,9 @@ class ForestCorpus:
         return sum(len(tree) for tree in self.trees)
 
     def residues(self, is_gold: npt.NDArray[np.bool_] | None = None) -> tuple[FloatArray, float]:
-        """Return the residues of parts, and the mean log-loss of gold trees.
+        """Return the residuals of parts, and the mean log-loss of the gold trees.
 
-        Other parts may stand for the gold ones, as those that `draw` returns.
+        With `is_gold`, other parts are treated as gold, such as those that `draw` returns.
         """
         found = np.empty(len(self.base))
         numbers = np.arange(len(self.trees))
@@ -241,11 +241,11 @@ class ForestCorpus:
         return found, float(loss) / max(1, len(numbers))
 
     def draw(self, random_state: int) -> npt.NDArray[np.bool_]:
-        """Return which parts are those of trees that are drawn by their probabilities."""
+        """Sample a tree of each sentence by its probability; return which parts the sampled trees have."""
         is_drawn = np.zeros(len(self.base), dtype=np.bool_)
         draw_trees(self.forests, self.base, random_state, is_drawn)
         return is_drawn
 
     def learn(self, firing: Firing, model: LogLinear, order: Integers, *, rate: float, n_done: int) -> None:
-        """Take a gradient step on each of some sentences, after so many steps."""
+        """Take a gradient step for each sentence in `order`; `n_done` steps were taken before."""
         learn_pass(self.forests, self.base, self.is_gold, firing, model, order, rate, n_done)

@@ -100,7 +100,7 @@ t.pos t.feats m.pos h.pos
 SIBLING_TEMPLATES = """
 t.pos m.pos h.pos
 """
-"""In templates of a child or a sibling, `t` is that word; the situation is the order of the three words."""
+"""In templates of a child or a sibling, `t` is that word; features include the order of the three words."""
 
 COUNT_BITS = 24
 NOTHING_GIVEN = np.empty((0, 0))
@@ -109,8 +109,9 @@ NOTHING_GIVEN = np.empty((0, 0))
 class Labeler(Model):
     """Classifier of dependency relations, given the heads.
 
-    A word can get the relations that occurred with the same tags of word and head in the same order; if there
-    are none, those that occurred with the tag of the word; if there are none either, all.
+    A word can get any relation that occurred in training with its tag, the tag of its head and the direction
+    of the arc. If there is none, it can get the relations that occurred with its tag; if there are none
+    either, all relations. Relations of root arcs are kept separate from those of other arcs.
 
     Parameters
     ----------
@@ -126,9 +127,9 @@ class Labeler(Model):
     labels_ : Vocabulary
         The relations.
     n_tags_ : int
-        Number of tags, including those of rows that are not words.
+        Number of tags, including the special tags of rows that are not words.
     pairs_ : ndarray of int64
-        Encoded pairs of a group of arcs and a relation that occurred in it.
+        Pairs of a group of arcs and a relation that occurred in it, encoded as integers.
     weights_ : ndarray of float32
     """
 
@@ -151,20 +152,20 @@ class Labeler(Model):
         self.random_state = random_state
 
     def fit(self, trees: Sequence[DepTree], encoder: Encoder) -> Self:
-        """Train on trees with any relations.
+        """Train on trees with heads and relations.
 
         Parameters
         ----------
         trees : sequence of DepTree
             Training trees.
         encoder : Encoder
-            Built from these trees, or from more.
+            Encoder built from these trees, or from more trees.
         """
         check_params(self)
         _check_heads(trees)
         relations = [relation for tree in trees for relation in tree.deprels]
         if not relations:
-            raise InputError("no training sentences with words; expected at least one")
+            raise InputError("there are no training sentences with words; expected at least one")
         self.labels_ = Vocabulary.from_counts(Counter(relations))
         corpus = encoder.encode(trees)
         gold = np.zeros(len(corpus.heads), dtype=np.int32)
@@ -191,7 +192,7 @@ class Labeler(Model):
         corpus : Corpus
             The same sentences as arrays; their heads are ignored.
         given : array, (n_words, n_labels), optional
-            Scores to add to those of relations, in the order of ``labels_.strings``.
+            Scores to add to the scores of relations, in the order of ``labels_.strings``.
         """
         rows = _word_rows(corpus)
         heads = np.full(len(corpus.values), -1, dtype=np.int32)
@@ -208,13 +209,13 @@ class Labeler(Model):
         return [[next(labels) for _ in range(len(tree))] for tree in trees]
 
     def restore(self) -> None:
-        """Rebuild the groups of arcs and the relations of each."""
+        """Rebuild the groups of arcs and the relations of each group."""
         self._codes, starts = np.unique(self.pairs_ // len(self.labels_), return_index=True)
         self._indptr = np.append(starts, len(self.pairs_)).astype(np.int32)
         self._labels = (self.pairs_ % len(self.labels_)).astype(np.int32)
 
     def _groups(self, corpus: Corpus) -> npt.NDArray[np.int32]:
-        """Return the most specific group of each row that has relations."""
+        """Return, for each row, its most specific group that has relations."""
         rows = _word_rows(corpus)
         found = np.zeros(len(corpus.heads), dtype=np.int32)
         for codes in _group_codes(corpus, rows, self.n_tags_):
@@ -258,7 +259,7 @@ class Labeler(Model):
 def _group_codes(
     corpus: Corpus, rows: npt.NDArray[np.int64], n_tags: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return groups of words from general to specific: root or not; plus tag; tag, head tag, direction."""
+    """Return group codes: by root arc or not; by root arc or not and tag; by tag, head tag and direction."""
     head_rows = np.repeat(corpus.first_row[:-1], corpus.sizes) + ROOT + corpus.heads[rows]
     tags = corpus.values[rows, 0].astype(np.int64)
     head_tags = corpus.values[head_rows, 0].astype(np.int64)

@@ -1,4 +1,4 @@
-"""The parts of the trees of a sentence with their scores: the interface for other scorers.
+"""The scored parts of the trees of a sentence: the interface for other scorers.
 
 A scorer gives each part a score; these scores determine the k-best trees and the probabilities of arcs.
 """
@@ -22,7 +22,7 @@ from treewright.parsing.dependency.features import KINDS, ROLES
 PART_KINDS = native.ScoreArrays._fields
 """The kinds of parts: arc, pair, grandchild, grand_sibling, triple."""
 NO_WORD = -1
-"""Stands for the missing sibling of a first modifier, and for the missing modifier after the last."""
+"""Stands for a missing word: the sibling before the first modifier, or the modifier after the last."""
 
 
 class Lattice:
@@ -31,7 +31,7 @@ class Lattice:
     Parameters
     ----------
     keep : array of bool, (n + 1, n + 1)
-        The arcs, heads in rows, 0 for the root.
+        The arcs, with heads in rows; row 0 is the root.
     single_root : bool
         Whether trees have exactly one root.
     scores : mapping of str to array, optional
@@ -42,7 +42,7 @@ class Lattice:
     scores : dict of str to array
         Scores of parts, by kind.
     arranged : Parts
-        The parts in the order of the compiled code.
+        The parts in the form that the compiled code uses.
 
     See Also
     --------
@@ -89,7 +89,7 @@ class Lattice:
 
         Columns: an arc has (head, modifier), a pair (head, sibling, modifier), a grandchild
         (grandparent, head, modifier), a grand-sibling (grandparent, head, sibling, modifier), or a triple
-        (head, outer sibling, sibling, modifier); 0 is the root and -1 no word.
+        (head, outer sibling, sibling, modifier); 0 is the root, and -1 means no word.
         """
         _check_kind(kind)
         if kind == "arc":
@@ -120,7 +120,7 @@ class Lattice:
         return found
 
     def _numbers_in_tree(self, kind: str, heads: npt.NDArray[np.int32]) -> Iterator[int]:
-        """Yield the numbers of the parts of a kind in a tree."""
+        """Yield the numbers of the parts of one kind that a tree has."""
         parts = self.arranged
         above = [NO_WORD, *heads.tolist()]
         for group in range(1, len(parts.first_arc) - 1):  # nothing is to the left of the root
@@ -167,7 +167,7 @@ class Lattice:
         k : int
             Maximum number of trees.
         scores : mapping of str to array, optional
-            Scores to use instead of those of the lattice.
+            Scores that replace those of the lattice.
         """
         check_integer("k", k, minimum=1)
         graph, is_complete = self._chart(scores)
@@ -178,9 +178,9 @@ class Lattice:
         return heads[:n_found, 1:], totals[:n_found]
 
     def marginals(self, scores: PartScores | None = None) -> tuple[npt.NDArray[np.float64], float]:
-        """Return the probability of each head (column) of each word and the log partition function.
+        """Return the probability of each head (column) of each word (row), and the log partition function.
 
-        The scores of a tree's parts add up to its log potential.
+        The log potential of a tree is the sum of the scores of its parts.
         """
         graph, is_complete = self._chart(scores)
         square = np.zeros((self.n_words, self.n_words + 1))
@@ -219,7 +219,7 @@ class Lattice:
         return graph, bool(is_complete)
 
     def _whole(self, scores: PartScores) -> dict[str, npt.NDArray[np.float64]]:
-        """Check scores and add missing kinds."""
+        """Check the scores, and add zeros for missing kinds of parts."""
         for kind in scores:
             _check_kind(kind)
         parts = self.arranged

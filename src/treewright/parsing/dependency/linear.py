@@ -1,6 +1,7 @@
 """A linear model of the parts of trees, with template features hashed into one weight table.
 
-Koo & Collins (2010): arcs (order 1), pairs and grandchildren (2), grand-siblings and triples (3).
+The parts are those of Koo & Collins (2010): arcs (order 1), pairs and grandchildren (order 2), grand-siblings
+and triples (order 3).
 """
 
 from typing import Annotated, Literal, NamedTuple
@@ -56,7 +57,7 @@ class LinearPartScorer(PartScorer):
     weights_ : ndarray of float32, (2 ** table_bits,)
         Weights of the hashed features.
     encoder : Encoder or None
-        The parser's encoder, for sentences that are not encoded yet.
+        The parser's encoder, which encodes sentences that are not encoded yet.
     """
 
     fields = saved(templates=TEMPLATES, weights_=PackedWeights(is_hashed=True))

@@ -1,7 +1,7 @@
-"""Sentences that are too long for charts, whose time grows with the cube of the length.
+"""Parsing of sentences that are too long for charts, because chart time grows with the cube of the length.
 
-They are cut into pieces, after punctuation if possible, and each piece is parsed separately. The root of the
-first piece becomes the root of the sentence; the roots of the other pieces depend on it.
+Such a sentence is cut into pieces, after punctuation if possible, and each piece is parsed separately. The
+root of the first piece becomes the root of the sentence; the roots of the other pieces become its dependents.
 """
 
 import heapq
@@ -23,14 +23,14 @@ Trees: TypeAlias = tuple[Heads, FloatArray, FloatArray]
 LONGEST = 500
 """Maximum length of a sentence that is parsed as a whole."""
 LONGEST_PIECE = 128
-"""Maximum length of a piece; shorter pieces are faster, because time grows faster than length."""
+"""Maximum length of a piece; short pieces are faster, because time grows faster than linearly."""
 FINAL = frozenset(".!?;。！？；")
 
 
 class Pieces:
-    """Sentences, with long ones cut into pieces.
+    """Sentences, of which the long ones are cut into pieces.
 
-    Sentences with fixed heads stay whole, because a fixed arc may connect two pieces.
+    Sentences with fixed heads are not cut, because a fixed arc may connect two pieces.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Pieces:
     fixed : sequence of mapping, optional
         Fixed heads of each sentence.
     longest : int or None
-        Maximum length of a sentence that stays whole; None keeps all whole.
+        Maximum length of a sentence that is not cut; with None, no sentence is cut.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Pieces:
         return joined
 
     def join_squares(self, squares: Sequence[FloatArray], *, single_root: bool) -> list[FloatArray]:
-        """Join the arc probabilities of pieces into those of sentences; row 0 is the root."""
+        """Join the arc probabilities of pieces into arc probabilities of sentences; row 0 is the root."""
         waiting = iter(squares)
         joined = []
         for bounds in self._bounds:
@@ -99,7 +99,7 @@ class Pieces:
 
 
 def cut(words: Sequence[str], longest: int) -> list[int]:
-    """Return the starts of pieces and the end of the last: after full stops or similar, if possible."""
+    """Return the start of each piece, and the end of the last; pieces end after punctuation if possible."""
     bounds = [0]
     while len(words) - bounds[-1] > longest:
         ends = range(bounds[-1] + longest, bounds[-1] + longest // 2, -1)

@@ -1,7 +1,8 @@
 """Mined features of the parts of trees, in addition to a linear model (Qian & Liu 2015, applied to forests).
 
-The linear model first narrows the arcs to the probable ones. The weights of mined features are those of a
-log-linear model of whole trees, trained with the scores of linear models that had not seen the sentences.
+Only parts over arcs that are probable under the linear model are scored. The weights of mined features are
+those of a log-linear model of whole trees, trained with scores from linear models that were not trained on
+the same sentences.
 """
 
 from collections.abc import Mapping
@@ -40,14 +41,14 @@ N_CODES = 4 * N_KINDS
 DEPTHS = ((0,), (0, 0), (0, 1), (0, 1, 1), (0, 0, 0))
 """Depths of the arcs of each kind of part."""
 WITH_TOP = (2, 3)
-"""Kinds of parts that start with the arc to their head."""
+"""Kinds of parts that include the arc to the head."""
 SIDES = ("left", "right")
 END_SENTENCES = {
     (FIRST_MODIFIER,): "It is the first dependent of its head on the {side}.",
     (LAST_MODIFIER,): "It is the last dependent of its head on the {side}.",
     (FIRST_MODIFIER, LAST_MODIFIER): "The word has no dependents on its {side}.",
 }
-"""Descriptions of basic features that are not arcs."""
+"""Descriptions of basic features for missing arcs."""
 
 
 class MinedFeature(NamedTuple):
@@ -82,11 +83,11 @@ class MinedScorer(PartScorer):
     encoder : ArcEncoder
         Encoder of basic arc features.
     keys : ndarray of uint64
-        Basic features, ascending.
+        Keys of basic features, in ascending order.
     codes : ndarray of uint8, (n_features,)
-        Kind and directions of the parts of each feature.
+        Kind and directions of the parts that have each feature.
     basic : ndarray of int32, (n_features, 3)
-        Basic features of each feature, by role; -1 for none.
+        Basic features of each feature, by role; -1 means none.
     coef : ndarray of float32, (n_features,)
         Weights in units of log potentials.
     """
@@ -227,7 +228,7 @@ class MinedScorer(PartScorer):
         return f"mined {PART_KINDS[kind]}, {self._sides(number)}: {text}{']' * depths[-1]}"
 
     def _sides(self, number: int) -> str:
-        """Return the sides of the modifiers relative to their heads, from the top."""
+        """Return the sides of the modifiers relative to their heads, from the top downwards."""
         code = int(self.codes[number])
         sides = (SIDES[code // 2 % 2], SIDES[code % 2]) if code // 4 in WITH_TOP else (SIDES[code % 2],)
         return " ".join(sides)
@@ -257,7 +258,7 @@ class MinedScorer(PartScorer):
         return tuple(dict.fromkeys(word for key in keys for word in self.encoder.words_of(key)))
 
     def match(self, tree: DepTree, lattice: Lattice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Return the mined features of each part, across all kinds, as offsets and numbers."""
+        """Return the mined features of all parts of all kinds, as offsets of parts and feature numbers."""
         return self._matcher.match(self._parts(tree, lattice))
 
     def _parts(self, tree: DepTree, lattice: Lattice) -> RoleParts:

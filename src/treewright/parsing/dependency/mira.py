@@ -30,9 +30,9 @@ class EpochReport:
     epoch: int
     n_epochs: int
     train_uas: float
-    """Percentage of correct heads before the update on each sentence."""
+    """Percentage of heads predicted correctly, measured before the update on each sentence."""
     loss: float
-    """Mean loss per sentence before the update: by how much the gold tree misses its margin."""
+    """Mean amount by which gold trees miss their margin, measured before the update on each sentence."""
 
     def __str__(self) -> str:
         position = f"epoch {self.epoch}/{self.n_epochs}"
@@ -42,32 +42,33 @@ class EpochReport:
 
 
 AfterEpoch = Callable[[EpochReport, PartScorer], float]
-"""Called with a report and the current scorer; returns a score for early stopping."""
+"""Function that takes a report and the current scorer, and returns a score for early stopping."""
 
 
 class GivenScores(NamedTuple):
-    """Fixed scores of the arcs of sentences that learning adds to; matrices with heads in rows."""
+    """Fixed arc scores, to which a model in training adds its own; matrices with heads in rows."""
 
     first: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float64]
 
     @classmethod
     def from_squares(cls, squares: Sequence[npt.NDArray[np.float64]]) -> "GivenScores":
-        """Concatenate the matrices of sentences."""
+        """Concatenate the score matrices of sentences."""
         first = np.cumsum([0, *(square.size for square in squares)], dtype=np.int64)[:-1]
         return cls(first, np.concatenate([np.empty(0), *(square.ravel() for square in squares)]))
 
 
 @dataclass(frozen=True)
 class MiraTrainer:
-    """Trains linear scorers with k-best MIRA, averaged over all steps and over several runs.
+    """Trains linear scorers with k-best MIRA; weights are averaged over all steps and over several runs.
 
     Parameters
     ----------
     epochs, runs, k : int
-        Number of passes over the sentences, training runs to average, and length of the k-best lists.
+        Number of passes over the sentences, number of training runs to average, and length of the k-best
+        lists.
     bound : float
-        Maximum step size of an update towards one constraint.
+        Maximum step size of an update for one constraint.
     random_state : int
         Seed for the order of the sentences.
     patience : int or None
@@ -92,7 +93,7 @@ class MiraTrainer:
         checkpoint: Checkpoint | None,
         after_epoch: AfterEpoch,
     ) -> LinearPartScorer:
-        """Return a scorer trained on gold trees over `arcs`, in addition to the `given` scores.
+        """Return a scorer trained on gold trees over `arcs`; the `given` scores are added to its scores.
 
         The order of sentences depends only on the seed and the epoch, so that resumed training gives the same
         result as uninterrupted training.
@@ -199,10 +200,11 @@ class _Progress:
 
 @dataclass(frozen=True)
 class ScorerTrainer:
-    """Trains any scorer: on its own, or with the gradients of a structured hinge loss.
+    """Trains any scorer: the scorer trains itself, or learns from the gradients of a structured hinge loss.
 
-    For each sentence, decoding adds a cost of 1 to every wrong arc. If the best tree is not the gold tree,
-    the gradient is 1 for each of its parts that the gold tree lacks, and -1 for each gold part that it lacks.
+    For each sentence, decoding adds 1 to the score of every wrong arc. If the predicted tree is not the gold
+    tree, the gradient is 1 for each part that only the predicted tree has, and -1 for each part that only the
+    gold tree has.
 
     Parameters
     ----------

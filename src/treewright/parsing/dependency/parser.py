@@ -49,7 +49,7 @@ from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger
 
 PARSED_AT_A_TIME = 500
-"""Number of sentences per batch of a thread."""
+"""Number of sentences that a thread parses per batch."""
 Result = TypeVar("Result")
 EPOCHS = 6
 MINING = ("mine", "mining_threshold", "mining_degree", "mining_significance")
@@ -67,7 +67,7 @@ class Candidate(NamedTuple):
     tree : DepTree
         The tree.
     score : float
-        Score of the parser or reranker.
+        Score from the parser or reranker.
     probability : float
         Probability of the tree among all trees of the sentence.
 
@@ -121,7 +121,7 @@ class DependencyParser(DependencyAnnotator):
     ----------
     order : {1, 2, 3}
         Order of the scored parts: arcs, pairs or triples of arcs. Order 2 adds adjacent siblings and
-        grandchildren, order 3 grand-siblings and three adjacent siblings.
+        grandchildren; order 3 adds grand-siblings and three adjacent siblings.
     k : int
         Length of the k-best lists in training.
     epochs : int
@@ -133,48 +133,50 @@ class DependencyParser(DependencyAnnotator):
         morphological features and lemmas. With "predicted", training sentences are tagged by
         cross-validation.
     decoder : {"projective", "spanning"}
-        Decoder; spanning allows crossing arcs (only with order 1). Projective training lifts crossing arcs,
-        and parsing restores them.
+        Decoder; "spanning" allows crossing arcs and needs order 1. With "projective", crossing arcs are
+        lifted for training and restored after parsing.
     jackknife : bool
-        Train relations and probabilities on cross-validated trees (slower). For each of the `folds`, a parser
-        is trained on the others. Its trees show the labeler what errors to expect.
+        Train the labeler and the calibration on jackknifed trees (slower). For each of the `folds`, a parser
+        trained on the other folds parses the sentences. The labeler thus learns from trees with realistic
+        errors.
     patience : int, optional
         Early-stopping patience in epochs (needs a dev set). The best epoch is kept.
     bound : float
-        Maximum step size of a MIRA update towards one constraint.
+        Maximum step size of a MIRA update for one constraint.
     random_state : int
         Seed of the random number generator.
     table_bits : int
         Binary logarithm of the size of the weight table.
     pruning_threshold : float
-        Prune heads whose probability, relative to the best head, is below this.
+        Prune heads whose probability, relative to the best head, is below this threshold.
     max_heads : int
         Maximum number of heads per word after pruning.
     folds : int
         Number of jackknife folds for tagging, pruning and mining.
     fold_by : {"auto", "document", "block"}
-        Make jackknife folds of whole documents, or of blocks within documents. "auto" takes blocks of
-        consecutive sentences if most dev sentences come from training documents, else documents.
+        Make jackknife folds of whole documents, or of blocks within documents. "auto" uses blocks of
+        consecutive sentences if most dev sentences come from training documents, and otherwise whole
+        documents.
     lifting : {"path", "head", "head+path", "baseline"}
         Scheme for encoding lifted crossing arcs.
     templates : TemplateSet, optional
         Feature templates.
     scorer : PartScorer, optional
-        Scorer of the parts of trees (neural, or module:Class; default: a linear model).
+        Scorer of the parts of trees: "neural", or "module:Class" (default: a linear model).
     combine : {"sum", "joint"}, optional
         Add the scores of the linear model to those of the scorer. With "sum", both are trained separately;
         with "joint" (slower), the linear model is trained on top of cross-validated scores of the scorer. The
         weight of the scorer is tuned on the dev set, or on held-out training sentences.
     mine : bool
-        Add features that gradient mining selects in forests (slower). For each of the `folds`, a parser is
-        trained on the others. Mining compares its trees of the fold with the gold trees.
+        Add features that gradient mining selects in forests (slower). For each of the `folds`, a linear model
+        trained on the other folds scores the forests. Mining compares these forests with the gold trees.
     mining_threshold : float
-        Gradient-mining threshold; a higher one selects fewer features.
+        Threshold of gradient mining; a higher threshold selects fewer features.
     mining_degree : {1, 2, 3}
         Maximum number of arcs of a mined feature.
     mining_significance : float, optional
-        Use mined features only if their gain on DEV is significant (none: always). This is the level of the
-        test. Without a dev set, held-out training sentences are used.
+        Use mined features only if significant on DEV at this level (none: always). The test compares the
+        parsers with and without them. Without a dev set, held-out training sentences are used.
     n_jobs : int
         Number of threads; it does not change the results.
 
@@ -191,7 +193,7 @@ class DependencyParser(DependencyAnnotator):
     scorer_ : PartScorer
         Scores the parts of trees.
     labeler_ : Labeler or None
-        Predicts relations; None if the scorer predicts them alone.
+        Predicts relations; None if only the scorer predicts them.
     relation_weight_ : float
         Weight of the scorer's relation scores relative to those of the labeler.
     scale_ : float
@@ -414,11 +416,11 @@ class DependencyParser(DependencyAnnotator):
         Parameters
         ----------
         sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
-            Trees, lists of words, or lists of (word, tag) pairs. A tag is the UPOS, or the XPOS if the
-            parser was trained with XPOS alone. A parser trained with gold tags needs tags; trees with
-            all columns of the training sentences are parsed more accurately than pairs.
+            Trees, lists of words, or lists of (word, tag) pairs. Tags are UPOS, or XPOS if the training data
+            has no UPOS. A parser trained with gold tags needs tags; trees with all columns of the training
+            sentences are parsed more accurately than pairs.
         fixed : sequence of mapping of int to int, optional
-            For each sentence, required heads as ``{word: head}``; words are numbered from 1, and 0 is the
+            For each sentence, the required heads as ``{word: head}``; words are numbered from 1, and 0 is the
             root. The result is the best tree with these arcs. A fixed head is never changed, even if its
             relation marks a lifted arc.
         """
@@ -431,7 +433,7 @@ class DependencyParser(DependencyAnnotator):
     ) -> list[list[Candidate]]:
         """Return the `k` best trees of each sentence with their probabilities, the best first.
 
-        Trees are distinct before crossing arcs are restored.
+        Trees are distinct before crossing arcs are restored; some may be equal afterwards.
 
         Parameters
         ----------
@@ -440,8 +442,8 @@ class DependencyParser(DependencyAnnotator):
         k : int
             Number of trees per sentence.
         fixed : sequence of mapping of int to int, optional
-            For each sentence, required heads by word. Candidates and probabilities are restricted to trees
-            with these arcs; arcs that pruning would remove are kept.
+            For each sentence, the required heads as ``{word: head}``. Candidates and probabilities are
+            restricted to trees with these arcs; arcs that pruning would remove are kept.
         """
         check_integer("k", k, minimum=1)
         trees = self.read_sentences(sentences)
@@ -461,7 +463,8 @@ class DependencyParser(DependencyAnnotator):
         k : int
             Number of trees per sentence.
         fixed : sequence of mapping of int to int, optional
-            For each sentence, required heads by word. Only trees with these heads are considered.
+            For each sentence, the required heads as ``{word: head}``. Only trees with these heads are
+            considered.
         """
         check_integer("k", k, minimum=1)
         check_trees(trees)
@@ -514,14 +517,15 @@ class DependencyParser(DependencyAnnotator):
         sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
             Trees, lists of words, or lists of (word, tag) pairs.
         fixed : sequence of mapping of int to int, optional
-            For each sentence, required heads by word. Only trees with these heads are considered.
+            For each sentence, the required heads as ``{word: head}``. Only trees with these heads are
+            considered.
         """
         return self._spread(self.batch_marginals, self.read_sentences(sentences), fixed=fixed)
 
     def batch_marginals(
         self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None
     ) -> list[npt.NDArray[np.float64]]:
-        """Return the marginals of validated trees in one batch."""
+        """Return the marginals of trees that were already validated, in one batch."""
         pieces = Pieces(self._tagged(trees), fixed, longest=self.decoder_.longest)
         sentences = Batch(pieces.trees, self.encoder_.encode(pieces.trees))
         squares = self.decoder_.marginals(self.scorer_, sentences, self.scale_, pieces.fixed)[1]
@@ -537,8 +541,7 @@ class DependencyParser(DependencyAnnotator):
     ) -> npt.NDArray[np.float64]:
         """Return the probability of each head of a tree, from the marginals of its sentence.
 
-        A restored crossing arc has the probability of the arc that it was lifted to; `fixed` arcs are not
-        lifted.
+        A restored crossing arc gets the probability of its lifted arc; `fixed` arcs are not lifted.
         """
         heads = self.lifted(parsed).heads.copy()
         for word, head in (fixed or {}).items():
@@ -548,7 +551,7 @@ class DependencyParser(DependencyAnnotator):
     def lattices(self, sentences: Sequence[SentenceLike]) -> list[Lattice]:
         """Return the scored parts of each sentence, over the arcs that are left after pruning.
 
-        Another scorer can score these parts. If pruning leaves no tree, the lattice has none either, whereas
+        Another scorer can score these parts. If pruning leaves no tree, the lattice has no tree, whereas
         `predict` adds a chain of arcs.
         """
         self.check_is_fitted()
@@ -558,7 +561,7 @@ class DependencyParser(DependencyAnnotator):
         return self.decoder_.lattices(self.scorer_, Batch(tagged, self.encoder_.encode(tagged)))
 
     def lifted(self, tree: DepTree) -> DepTree:
-        """Return a tree as used for training: with crossing arcs lifted if the decoder is projective."""
+        """Return a tree in the form used for training: a projective decoder needs lifted crossing arcs."""
         return self.decoder_.lift(tree)
 
     @property
@@ -573,7 +576,7 @@ class DependencyParser(DependencyAnnotator):
 
     @property
     def known_tags(self) -> list[str]:
-        """The universal tags that the parser was trained with."""
+        """The tags of the training data: UPOS, or XPOS if it has no UPOS."""
         return list(self.encoder_.vocabularies[0].strings)
 
     def knows_words(self, words: Sequence[str]) -> list[bool]:
@@ -582,7 +585,7 @@ class DependencyParser(DependencyAnnotator):
 
     @property
     def has_arc_reasons(self) -> bool:
-        """Whether the parser has a linear model with features for `arc_reasons`."""
+        """Whether the parser has a linear model, whose features `arc_reasons` returns."""
         return self.linear_scorer is not None
 
     @property
@@ -603,7 +606,7 @@ class DependencyParser(DependencyAnnotator):
         return self.scorer is not None and getattr(type(self.scorer), name) is not getattr(PartScorer, name)
 
     def arc_reasons(self, trees: Sequence[DepTree], *, n: int = 10) -> list[list[list[WeighedFeature]]]:
-        """Return the features that involve each arc of parsed trees: a list per tree and word.
+        """Return the features that involve each arc of parsed trees, as a list for each word of each tree.
 
         A feature of several arcs is listed under each of them. Features are computed after lifting crossing
         arcs. The weights of the distinct features add up to the score of the tree, except for features of
@@ -612,9 +615,9 @@ class DependencyParser(DependencyAnnotator):
         Parameters
         ----------
         trees : sequence of DepTree
-            Trees with tags and heads, as `predict` returns them.
+            Trees with tags and heads, such as those from `predict`.
         n : int
-            Maximum number of features per arc, the largest weights first.
+            Maximum number of features per arc; those with the largest weights come first.
         """
         self.check_is_fitted()
         check_integer("n", n, minimum=1)
@@ -627,7 +630,7 @@ class DependencyParser(DependencyAnnotator):
 
     @property
     def explains(self) -> bool:  # type: ignore[override]
-        """Whether `explain` has features of a linear model to show."""
+        """Whether the parser has a linear model, whose features `explain` returns."""
         return self.has_arc_reasons
 
     def explain(
@@ -642,7 +645,8 @@ class DependencyParser(DependencyAnnotator):
         sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
             Trees, lists of words, or lists of (word, tag) pairs.
         fixed : sequence of mapping of int to int, optional
-            For each sentence, required heads by word. Only trees with these heads are considered.
+            For each sentence, the required heads as ``{word: head}``. Only trees with these heads are
+            considered.
         """
         trees = self.read_sentences(sentences)
         scorer = self._linear_scorer()
@@ -702,10 +706,10 @@ class DependencyParser(DependencyAnnotator):
         check_params(self)
         check_trees(trees)
         if self.decoder == "spanning" and self.learns_linear and self.order != 1:
-            found = f"{setting('decoder', self.decoder)} and {setting('order', self.order)}"
+            found = f"{setting('decoder', self.decoder)} does not work with {setting('order', self.order)}"
             raise InputError(f"{found}; expected {setting('order', 1)}")
         if self.patience is not None and not dev:
-            found = f"{setting('patience', self.patience)} without a dev set"
+            found = f"{setting('patience', self.patience)} is given without a dev set"
             raise InputError(f"{found}; expected a dev set for early stopping")
         if self.templates is not None and not isinstance(self.templates, TemplateSet):
             raise InputError(f"templates is {self.templates!r}; expected a TemplateSet")
@@ -714,23 +718,27 @@ class DependencyParser(DependencyAnnotator):
         if self.scorer is not None and not (self.scorer.fields and self.scorer.is_fitted):
             self.scorer.check_options()
         if self.decoder == "spanning" and self.scorer is not None and self.scorer.order != 1:
-            found = f"{setting('decoder', self.decoder)} and a scorer of order {self.scorer.order}"
+            found = (
+                f"{setting('decoder', self.decoder)} does not work with a scorer of order {self.scorer.order}"
+            )
             raise InputError(f"{found}; expected a scorer of order 1")
         if not self.learns_linear and self.epochs != EPOCHS and not self.scorer_has("update"):
             found = f"{setting('epochs', self.epochs)} has no effect on a scorer that trains itself"
             raise InputError(f"{found}; expected the number of epochs as a parameter of the scorer")
         if self.combine and self.scorer is None:
-            raise InputError(f"{setting('combine', self.combine)} without a scorer; expected a scorer")
+            raise InputError(
+                f"{setting('combine', self.combine)} is given without a scorer; expected a scorer"
+            )
         if self.combine == "joint" and not self.scorer_has("score_arcs"):
-            found = f"{setting('combine', 'joint')} with a scorer without arc scores"
+            found = f"{setting('combine', 'joint')} does not work with a scorer without arc scores"
             raise InputError(f"{found}; expected {setting('combine', 'sum')}")
         if dev is not None and not any(len(tree) for tree in dev):
             raise InputError("the dev set has no words; expected sentences with words, or no dev set")
         n_sentences = sum(len(tree) > 0 for tree in trees)
         if n_sentences == 0:
-            raise InputError("no training sentences with words; expected at least one")
+            raise InputError("there are no training sentences with words; expected at least one")
         if (self.jackknife or self.mine or self.tags == "predicted") and min(self.folds, n_sentences) < 2:
-            found = f"{n_sentences} sentences and {self.folds} folds"
+            found = f"there are {n_sentences} sentences and {self.folds} folds"
             raise InputError(f"{found}; expected at least two of each for cross-validation")
         for number, tree in enumerate(trees, start=1):
             if (tree.heads < 0).any():
@@ -770,7 +778,7 @@ class DependencyParser(DependencyAnnotator):
     def check_fixed(
         self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
     ) -> None:
-        """Check that each sentence has a tree with the fixed heads; `start` numbers the first sentence."""
+        """Check that each sentence has a tree with the fixed heads; sentences are numbered from `start`."""
         self.check_is_fitted()
         if fixed is not None:
             sizes = [len(tree) for tree in trees]

@@ -33,7 +33,7 @@ N_EPOCHS = 2
 COARSE_BITS, FINE_BITS = 20, 22
 COARSE_THRESHOLD, COARSE_MAX_HEADS = 3e-4, 16
 THRESHOLD, MAX_HEADS = 5e-3, 12
-"""Defaults of the last stage."""
+"""Default threshold and default maximum number of heads of the last pruning stage."""
 COARSE_RATE, FINE_RATE = 0.1, 0.05
 NO_CODES = np.empty(0, dtype=np.int32)
 
@@ -45,7 +45,7 @@ class PruningReport:
     recall: float
     """Percentage of the gold arcs that are kept."""
     n_heads: float
-    """Average number of kept heads per word, gold heads included."""
+    """Average number of kept heads per word, including gold heads."""
 
     def __str__(self) -> str:
         return f"{self.n_heads:.2f} heads per word and {self.recall:.2f}% of the gold arcs"
@@ -57,9 +57,9 @@ class PrunedFolds(NamedTuple):
     Attributes
     ----------
     arcs : KeptArcs
-        Arcs of all sentences that the models of their folds keep, plus all gold arcs.
+        The arcs of each sentence that the model of its fold keeps, plus all gold arcs.
     report : PruningReport
-        Recall and number of heads.
+        Recall and number of kept heads.
     pruners : list of Pruner
         For each fold, the pruner trained on the other folds; empty unless requested.
     """
@@ -81,7 +81,7 @@ class Pruner(Model):
     max_heads : int
         Maximum number of heads per word.
     fine : bool
-        Use the rich model as a second stage; otherwise only the small model prunes.
+        Use the rich model as a second stage; otherwise, only the small model prunes.
     single_root : bool
         Whether trees have exactly one root.
     random_state : int
@@ -119,7 +119,7 @@ class Pruner(Model):
         self.random_state = random_state
 
     def fit(self, corpus: Corpus) -> "Pruner":
-        """Train on sentences with projective heads."""
+        """Train on sentences with projective gold trees."""
         return self._fit(corpus, np.arange(corpus.n_sentences))
 
     def _fit(self, corpus: Corpus, numbers: npt.NDArray[np.int64]) -> "Pruner":
@@ -131,7 +131,7 @@ class Pruner(Model):
         return self
 
     def check_fitted_state(self) -> None:
-        """Check that there is a rich model if required."""
+        """Check that there is a rich model if and only if `fine` is true."""
         expect((self.fine_weights_ is not None) == self.fine, "weights of each stage")
 
     def restore(self) -> None:
@@ -150,7 +150,8 @@ class Pruner(Model):
     ) -> PrunedFolds:
         """Prune the arcs of each sentence with models that were not trained on it; keep all gold arcs.
 
-        `parts` has the sentences of each fold. The models are returned if `with_pruners` is true.
+        `parts` has the numbers of the sentences of each fold. The pruning models of folds are returned if
+        `with_pruners` is true.
         """
         states = map_jobs(
             partial(self.learn_fold, corpus, with_pruner=with_pruners),
@@ -243,11 +244,11 @@ class ArcFilter(Protocol):
         """Drop improbable arcs."""
 
     def scores(self, allowed: Keep) -> npt.NDArray[np.float64]:
-        """Return the scores of arcs for ranking them."""
+        """Return the scores by which arcs are ranked."""
 
 
 class StagedFilter(NamedTuple):
-    """Prunes with stages of linear models."""
+    """Prunes arcs with a linear model per stage."""
 
     stages: Sequence[Stage]
     sentence: EncodedSentence
@@ -275,7 +276,7 @@ class StagedFilter(NamedTuple):
 
 
 class ScoredFilter(NamedTuple):
-    """Prunes with a matrix of arc scores, heads in rows."""
+    """Prunes arcs by a matrix of scores, with heads in rows."""
 
     square: npt.NDArray[np.float64]
     single_root: bool
@@ -297,7 +298,7 @@ class ScoredFilter(NamedTuple):
 
 
 class EitherFilter(NamedTuple):
-    """Drops the arcs that both of two filters drop."""
+    """Combines two filters: drops only the arcs that both of them drop."""
 
     first: ArcFilter
     second: ArcFilter
@@ -356,7 +357,7 @@ def _widen(pruning: ArcFilter, keep: Keep, allowed: Keep) -> Keep:
 
 
 def select_arcs(arcs: KeptArcs, numbers: npt.NDArray[np.int64]) -> KeptArcs:
-    """Return the arcs of selected sentences, in their order."""
+    """Return the arcs of the sentences with these numbers, in this order."""
     sizes = np.diff(arcs.indptr)[numbers]
     indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
     codes = arcs.codes[_places(arcs.indptr, numbers)] if len(arcs.codes) else arcs.codes

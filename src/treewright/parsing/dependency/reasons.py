@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 FACTOR: int = int(PRIME)
 MASK = (1 << 64) - 1
-"""Keys are 64-bit sums, as in `treewright.native.dependency.features`."""
+"""Mask that reduces keys to 64 bits, as in `treewright.native.dependency.features`."""
 TAG, BETWEEN_TAG = ATTRIBUTES.index("pos"), ATTRIBUTES.index("tag")
 BINS = ("0", "1", "2", "3", "4", "5-6", "7-10", "11-20", "21+")
 SIDES = ("left", "right")
@@ -120,7 +120,7 @@ class Comparison(NamedTuple):
 
 
 class PartOfTree(NamedTuple):
-    """A part of a tree: its words by role (0 for the root, None for none), directions and binned distance."""
+    """A part of a tree: its words by role (0: root, None: no word), directions and binned distance."""
 
     kind: str
     words: dict[str, int | None]
@@ -140,7 +140,7 @@ class PartOfTree(NamedTuple):
 
 
 FeaturesOfTree = Callable[[DepTree], list[WeighedFeature]]
-"""Returns features of a tree in addition to those of the linear model."""
+"""Function that returns features of a tree in addition to those of the linear model."""
 
 
 def arc_reasons(
@@ -148,8 +148,8 @@ def arc_reasons(
 ) -> list[list[WeighedFeature]]:
     """Return up to `n` features that involve each arc of a tree, largest weight first.
 
-    A feature with and without the distance counts as one. A feature of several arcs is listed under each of
-    them.
+    A feature and its variant with the distance count as one. A feature of several arcs is listed under each
+    of them.
     """
     features = PartFeatures(tree, scorer, encoder)
     parts = parts_of(tree.heads.tolist(), scorer.order)
@@ -170,8 +170,8 @@ def differences(
 ) -> list[WeighedFeature]:
     """Return the features that only one of two trees of a sentence has, largest weight first.
 
-    Features of the second tree have the opposite sign, so that the weights add up to the difference of the
-    scores.
+    The weights of the features of the second tree are negated, so that all weights add up to the difference
+    between the scores.
     """
     features = PartFeatures(best, scorer, encoder)
     parts = [list(parts_of(tree.heads.tolist(), scorer.order)) for tree in (best, second)]
@@ -215,7 +215,7 @@ def parts_of(heads: Sequence[int], order: int) -> Iterator[PartOfTree]:
 
 
 def _siblings(head: int, top: int, line: list[int], side: int, order: int) -> Iterator[PartOfTree]:
-    """Yield the parts of the dependents of a head on one side, given from the nearest outwards."""
+    """Yield the parts formed by the dependents on one side of a head; `line` starts with the nearest."""
     for sibling, word in zip([None, *line], [*line, None], strict=True):
         distance = 0 if word is None else _bin((head if sibling is None else sibling) - word)
         words = {"h": head, "s": sibling, "m": word}
@@ -239,7 +239,7 @@ def _bin(distance: int) -> int:
 
 
 class PartFeatures:
-    """Features of the parts of one sentence, with their weights and as text."""
+    """The features of the parts of one sentence, as text and with their weights."""
 
     def __init__(self, tree: DepTree, scorer: LinearPartScorer, encoder: Encoder) -> None:
         corpus = encoder.encode([tree])
@@ -311,7 +311,7 @@ class PartFeatures:
                 yield self._feature(part, told, weight, after=f", with {between} between them")
 
     def _morphology(self, part: PartOfTree, rows: Mapping[str, int]) -> Iterator[WeighedFeature]:
-        """Yield each morphological feature of one word, alone and with each one of the other word."""
+        """Yield each morphological feature of a word, alone and with each feature of the other word."""
         numbers = self._templates["arc"].morphs.tolist()
         base = self._with_tags(numbers, part, rows, TAG)
         above, below = ([0, *self._morphs[rows[role]][:MAX_MORPHS]] for role in ("h", "m"))
@@ -333,7 +333,7 @@ class PartFeatures:
         return key
 
     def _tell(self, row: int, attribute: str) -> dict[str, str]:
-        """Return an attribute of the word in a row, or what the row stands for."""
+        """Return an attribute of the word in a row, or the meaning of a row that is not a word."""
         if row == ROOT:
             return {"special": THE_ROOT}
         if not ROOT < row <= ROOT + len(self._strings):

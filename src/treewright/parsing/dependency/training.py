@@ -54,17 +54,19 @@ if TYPE_CHECKING:
     from treewright.parsing.dependency.parser import DependencyParser
 
 HELD_OUT_SHARE, MIN_HELD_OUT = 0.05, 20
-"""Share and minimum number of training sentences held out for calibration without dev (at most a tenth)."""
+"""Fraction and minimum number of training sentences held out for calibration without a dev set.
+
+The minimum is at most a tenth of the sentences."""
 NARROWING = 0.01
 """Minimum probability of a head in forests, relative to the best head."""
 FOREST_EPOCHS = 4
-"""Maximum number of epochs of the linear models of folds that score forests."""
+"""Maximum number of training epochs of the linear models that score the forests of folds."""
 NO_ARCS = np.empty(0, dtype=np.int32)
 TAG_COLUMNS = ("upos", "xpos", "feats", "lemmas")
 
 
 def with_tags(trees: Sequence[DepTree], tags: Sequence[Sequence[list[str]]]) -> list[DepTree]:
-    """Return trees with other tags, given as the columns `TAG_COLUMNS`."""
+    """Return copies of trees with other tags; `tags` has the columns `TAG_COLUMNS` of each tree."""
     return [
         tree.with_tags(**dict(zip(TAG_COLUMNS, columns, strict=True)))
         for tree, columns in zip(trees, tags, strict=True)
@@ -100,7 +102,7 @@ class LearntParser(NamedTuple):
 
 
 class PreparedTraining(NamedTuple):
-    """All components except the scorer, and the data for training it."""
+    """All components except the scorer, and the data for training the scorer."""
 
     learnt: LearntParser
     trees: Sequence[DepTree]
@@ -110,14 +112,14 @@ class PreparedTraining(NamedTuple):
 
 
 class SharedFolds(NamedTuple):
-    """What the parsers of jackknife folds share.
+    """The data that the parsers of all jackknife folds share.
 
     There is one pruning model per fold, trained on all other folds. Parser i is trained on all folds except
-    i. It prunes the sentences of fold i, which it parses, with model i, which has not seen them either. The
-    sentences of another fold f, which it is trained on, were pruned by model f, which has not seen them, so
-    that pruning treats training sentences like new ones. Model f has seen the gold trees of fold i, but
-    parser i only gets from it which wrong arcs of fold f compete with the gold arcs. No weight that scores or
-    prunes a sentence of fold i was trained on that fold. Tags are shared in the same way.
+    i. When parser i parses fold i, pruning model i prunes the sentences; neither of them was trained on this
+    fold. When parser i is trained on another fold f, pruning model f prunes the sentences; that model was not
+    trained on fold f, so training sentences are pruned like new ones. Pruning model f was trained on fold i,
+    but it only determines which wrong arcs of fold f compete with the gold arcs. Thus, no weight that scores
+    or prunes a sentence of fold i was trained on fold i. Tags are shared in the same way.
 
     Attributes
     ----------
@@ -126,9 +128,9 @@ class SharedFolds(NamedTuple):
     lifted : sequence of DepTree
         The same sentences with crossing arcs lifted.
     parts : list of ndarray of int64
-        The sentences of each fold, by number.
+        The numbers of the sentences of each fold.
     encoder : Encoder
-        Encoder of all sentences. It only numbers strings: unseen words have weights of 0.
+        Encoder of all sentences. It only maps strings to numbers; unseen words have weights of 0.
     decoder : ChartDecoder
         Decoder without a pruner.
     arcs : KeptArcs
@@ -153,7 +155,7 @@ class ParserTrainer:
     Parameters
     ----------
     parser : DependencyParser
-        Provides the parameters; it is not changed.
+        Parser that provides the parameters; it is not changed.
     checkpoint : Checkpoint, optional
         Stores each step and epoch.
     client : distributed.Client, optional
@@ -199,7 +201,7 @@ class ParserTrainer:
     def share_folds(
         self, trees: Sequence[DepTree], parts: Sequence[npt.NDArray[np.int64]]
     ) -> tuple[SharedFolds, list[Pruner | None]]:
-        """Train what the parsers of folds share; return it, and the pruner of each fold."""
+        """Train the components that the parsers of folds share; return them, and the pruner of each fold."""
         decoder = self._make_decoder()
         tagged = self._tag_folds(trees, len(parts))
         lifted = [decoder.lift(tree) for tree in tagged]
@@ -221,7 +223,7 @@ class ParserTrainer:
         return shared, [*found.pruners]
 
     def _tag_folds(self, trees: Sequence[DepTree], n_folds: int) -> Sequence[DepTree]:
-        """Return trees with the tags used for parsing, predicted with the folds of the parsers."""
+        """Return trees with the tags used for parsing; predicted tags use the same folds as the parsers."""
         parser = self.parser
         if parser.tags == "gold":
             return trees
@@ -246,7 +248,7 @@ class ParserTrainer:
         return tagged
 
     def train_fold(self, shared: SharedFolds, fold: int, pruner: Pruner | None) -> LearntParser:
-        """Train on all folds except one, which is used for calibration; relations are left out."""
+        """Train on all folds except one, which is used for calibration; the result may have no labeler."""
         aside = set(shared.parts[fold].tolist())
         numbers = [at for at, tree in enumerate(shared.lifted) if at not in aside and len(tree)]
         rest = [shared.lifted[number] for number in numbers]
@@ -265,7 +267,7 @@ class ParserTrainer:
         return self._learn(prepared, None, mine)
 
     def _hold_out(self, trees: Sequence[DepTree]) -> tuple[Sequence[DepTree], Sequence[DepTree] | None]:
-        """Hold out some sentences for calibration, if there are enough."""
+        """Hold out some sentences for calibration, if there are enough sentences."""
         n = max(int(len(trees) * HELD_OUT_SHARE), min(MIN_HELD_OUT, len(trees) // 10))
         if n == 0:
             return trees, None
@@ -300,7 +302,7 @@ class ParserTrainer:
         return PreparedTraining(learnt, lifted, corpus, arcs)
 
     def _restore(self, trees: Sequence[DepTree]) -> PreparedTraining | None:
-        """Restore the result of `_prepare` from the checkpoint, if it is there."""
+        """Restore the result of `_prepare` from the checkpoint, if it has one."""
         state = self.checkpoint.load("preparation") if self.checkpoint else None
         if state is None:
             return None
@@ -327,7 +329,7 @@ class ParserTrainer:
         )
 
     def _make_scorer(self, encoder: Encoder) -> PartScorer:
-        """Return the scorer that is trained first; a fitted custom scorer is kept."""
+        """Return the scorer to train: a custom scorer that is used alone, or a linear model."""
         parser = self.parser
         if parser.scorer is not None and not parser.combine:
             return self._own_scorer()
@@ -337,7 +339,7 @@ class ParserTrainer:
         return scorer
 
     def _own_scorer(self) -> PartScorer:
-        """Return the custom scorer, with the parser's number of threads."""
+        """Return a copy of the custom scorer; an unfitted one gets the parser's number of threads."""
         scorer = self.parser.scorer
         assert scorer is not None
         if scorer.is_fitted and scorer.fields:
@@ -375,7 +377,7 @@ class ParserTrainer:
     def _learn_pruning(
         self, decoder: ChartDecoder, trees: Sequence[DepTree], corpus: Corpus
     ) -> tuple[KeptArcs, float]:
-        """Return the kept arcs of the training sentences, and the percentage of gold arcs among them."""
+        """Return the kept arcs of the training sentences, and the percentage of gold arcs that are kept."""
         parser = self.parser
         pruner = self._make_pruner(decoder)
         if isinstance(decoder, ProjectiveDecoder):
@@ -435,7 +437,7 @@ class ParserTrainer:
     def _find_folds(
         self, learn: Callable[[int], State], n_folds: int, *, name: str = "fold", what: str = "parsing folds"
     ) -> dict[int, State]:
-        """Return the result of each fold, computed or from the checkpoint; store new results."""
+        """Return the result of each fold, from the checkpoint or newly computed; store new results."""
         kept = self.checkpoint
 
         def keep(fold: int, state: State) -> None:
@@ -601,7 +603,9 @@ class ParserTrainer:
         )
         found = learnt._replace(scorer=miner.fit(learnt.scorer, learnt.scale, training))
         if not held_out:
-            report("mined features are used without a significance test: there are no held-out sentences")
+            report(
+                "mined features are used without a significance test, because there are no held-out sentences"
+            )
             return found
         found = found._replace(scale=self._calibrate(found, held_out))
         before, after = (parser.with_learnt(each).predict(held_out) for each in (learnt, found))
@@ -616,8 +620,8 @@ class ParserTrainer:
     def _jackknifed_forests(self, prepared: PreparedTraining) -> list[SentenceForest]:
         """Return cross-validated forests of the training sentences.
 
-        Their arcs were kept by pruning models that had not seen the sentences; all folds share them, as
-        described in `SharedFolds`.
+        The arcs were kept by pruning models that were not trained on the sentences; all folds share these
+        arcs, as described in `SharedFolds`.
         """
         parts = self._folds(prepared.trees)
         changes = {"tags": "gold", "jackknife": False, "patience": None, "n_jobs": 1, "mine": False}
@@ -680,19 +684,21 @@ class ParserTrainer:
         if held_out:
             some = held_out[:: -(-len(held_out) // MAX_WEIGHED)]
             both = combine(both, learnt.decoder, self._as_parsed(learnt, some))
-            report(f"combined: weight {both.weight:.3f} of the scorer relative to the linear model")
+            report(f"combined: the scorer's weight relative to the linear model is {both.weight:.3f}")
             learnt = learnt._replace(scorer=both)
             if learnt.labeler is not None and both.relations:
                 batch = self._as_parsed(learnt, held_out)
                 weight, share = best_relation_weight(learnt.labeler, both.prepare(batch), batch)
-                report(f"relations: weight {weight:g}, {100 * share:.2f}% accuracy with gold heads")
+                report(
+                    f"relations: the scorer's weight is {weight:g}, accuracy {100 * share:.2f}% on gold heads"
+                )
                 learnt = learnt._replace(relation_weight=weight)
             score = attachment(held_out, self.parser.with_learnt(learnt).predict(held_out))
             report(f"combined: UAS {score.uas:.2f}, LAS {score.las:.2f} on the tuning sentences")
         return learnt
 
     def _as_parsed(self, learnt: LearntParser, trees: Sequence[DepTree]) -> Batch:
-        """Return sentences with the tags used for parsing, and gold trees as the decoder can find them."""
+        """Return sentences with the tags used for parsing and with gold trees that the decoder can find."""
         tagged = learnt.tagger.predict(trees) if learnt.tagger else trees
         lifted = [learnt.decoder.lift(tree) for tree in tagged if len(tree)]
         return Batch(lifted, learnt.encoder.encode(lifted))

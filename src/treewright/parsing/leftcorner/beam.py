@@ -1,8 +1,8 @@
 """Beam search for the most probable left-corner derivations of sentences.
 
-I. Titov and J. Henderson (2005), section VI. Hypotheses about the words so far are extended until they shift
-the next word, and the best of these are kept. Between shifts, a hypothesis branches into its few most
-probable decisions; it is pruned when enough other hypotheses had a higher probability at their shift.
+I. Titov and J. Henderson (2005), section VI. After each word, all hypotheses are extended until they shift
+the next word, and the best ones are kept. Between shifts, only the most probable decisions of a hypothesis
+are followed; it is pruned if enough other hypotheses already had a higher probability when they shifted.
 
 Many sentences are searched together. Hypotheses and the nodes of their shared stacks are rows of tables;
 `treewright.parsing.leftcorner.derivations.DerivationState` is the equivalent for a single derivation.
@@ -22,13 +22,13 @@ Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 
 SYMBOL, IS_WORD, REPEATS, LATEST, LEFT_CHILD, RECENT_CHILD, LEFT_WORD, BELOW = range(8)
-"""Columns of nodes. Hypotheses and nodes are referenced by rows; 0 is none."""
+"""Columns of nodes. Hypotheses and nodes are referenced by row numbers; 0 means none."""
 NOTHING, ROOT = range(2)
-"""The first two nodes."""
+"""Row numbers of the first two nodes."""
 PARENT, KIND, MADE, TOP, LAST_WORD, LAST_DECISION, SENTENCE, N_PROJECTED = range(8)
-"""Columns of hypotheses: the previous hypothesis, the decision that led here, and its state."""
+"""Columns of hypotheses: the previous hypothesis, the decision that was made in it, and the new state."""
 FIRST_LABEL = 3
-"""Choices are shift, attach, modify, and from here on labels to project."""
+"""Number of the first label to project; choices 0 to 2 are shift, attach and modify."""
 KINDS = np.array([SHIFT, ATTACH, MODIFY])
 LAST_INPUTS = np.array([1, 0, 2, 3])
 """Code of each kind of decision as an input; a projection is 3 plus its symbol."""
@@ -55,7 +55,7 @@ class BeamLimits(NamedTuple):
     branching : int
         Number of decisions followed from each hypothesis.
     max_projections : int
-        Maximum number of projections in a row.
+        Maximum number of consecutive projections.
     root : int
         The symbol that every tree has at its root and nowhere else; 0 if there is none.
     """
@@ -80,7 +80,7 @@ class _Table:
         return numbers
 
     def place(self, numbers: Rows, rows: npt.NDArray[Any]) -> None:
-        """Set rows; the last one becomes the last row of the table."""
+        """Write rows with these numbers; the last of them becomes the last row of the table."""
         self.size = int(numbers[-1]) + 1 if len(numbers) else self.size
         if self.size > len(self.rows):
             grown = np.zeros((max(self.size, 2 * len(self.rows)), self.rows.shape[1]), self.rows.dtype)
@@ -104,7 +104,7 @@ class _Choices(NamedTuple):
     sentences : ndarray of int
         The sentences of the hypotheses.
     scores : ndarray of float
-        Log-probabilities, without the tag and word of a shift.
+        Log-probabilities; those of shifts do not include the tag and the word.
     """
 
     parents: Rows
@@ -117,7 +117,7 @@ class _Choices(NamedTuple):
 
 
 def keep_best(sentences: Rows, scores: Scores, width: int) -> Rows:
-    """Return the rows with the best scores of each sentence, at most `width`, the best first."""
+    """Return up to `width` rows with the best scores of each sentence, the best first."""
     order = np.lexsort((-scores, sentences))
     ordered = sentences[order]
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
@@ -134,7 +134,7 @@ def find_parses(
     network : Network
         The network.
     sentences : sequence of sequences of int
-        Numbers of the tag-word pairs of each sentence, at least one.
+        Numbers of the tag-word pairs of each sentence; a sentence must have at least one.
     limits : BeamLimits
         Limits of the search.
     k : int
@@ -170,7 +170,7 @@ def split_work(lengths: Sequence[int], beam: int) -> list[list[int]]:
 
 
 class _Search:
-    """A search over a batch of sentences; it runs once."""
+    """A search over a batch of sentences; it can be run only once."""
 
     def __init__(
         self, network: Network, sentences: Sequence[Sequence[int]], limits: BeamLimits, n_found: int
@@ -212,7 +212,7 @@ class _Search:
         return self._items.append(items)
 
     def _advance(self, frontier: Rows, position: int) -> _Choices:
-        """Extend hypotheses until they shift the next word, or end if there is none."""
+        """Extend hypotheses until they shift the next word, or until they end if there is no next word."""
         none = np.zeros(0, dtype=np.int64)
         pool = _Choices(none, none, none, np.zeros(0))
         while len(frontier):
@@ -227,7 +227,7 @@ class _Search:
         return pool
 
     def _bounds(self, pool: _Choices) -> Scores:
-        """Return for each sentence the score of the last hypothesis in its beam."""
+        """Return, for each sentence, the lowest score in its beam; minus infinity if the beam is not full."""
         bounds = np.full(len(self._lengths), -np.inf)
         best = keep_best(pool.sentences, pool.scores, self._limits.beam)
         sentences = pool.sentences[best]

@@ -1,7 +1,7 @@
 """Numeric encoding of left-corner derivations: the vocabulary of decisions, and arrays for a network.
 
 I. Titov and J. Henderson (2005), section VI, and J. Henderson (2003): words are predicted together with their
-tags. Rare words become the unknown word of their tag; if that is rare too, one unknown word shared by all
+tags. A rare word becomes the unknown word of its tag or, if that is rare too, the unknown word shared by all
 tags.
 """
 
@@ -34,25 +34,25 @@ from treewright.parsing.leftcorner.derivations import (
 class TagWordVocabulary(Model):
     """A vocabulary of tag-word pairs; every pair has a number.
 
-    Number 0 is the unknown word shared by all tags. Then follow, for each tag, its unknown word, if that is
-    frequent, and its frequent words. A rare pair becomes the unknown word of its tag or, if there is none,
-    number 0 with tag 0. Unseen tags also become tag 0.
+    Number 0 is the unknown word shared by all tags. Then come, for each tag, the unknown word of the tag (if
+    it is frequent) and the frequent words. A rare pair becomes the unknown word of its tag or, if there is
+    none, number 0 with tag 0. Unseen tags also become tag 0.
 
     Parameters
     ----------
     tags : sequence of str
-        The tags, from tag 1 on.
+        The tags; they are numbered from 1.
     words : sequence of sequences of str or None
-        The words of each tag that have a number; None is its unknown word.
+        For each tag, the words that have a number; None stands for the unknown word of the tag.
 
     Attributes
     ----------
     tags : Vocabulary
-        The tags; ``len(tags)`` counts tag 0.
+        The tags; ``len(tags)`` includes tag 0.
     indptr : ndarray of int32, (n_tags + 1,)
         Tag t has the words from ``indptr[t]`` to ``indptr[t + 1]``, which form one softmax group.
     tag_of : ndarray of int32, (n_words,)
-        The tag of each number.
+        The tag of each tag-word pair.
     """
 
     fields = saved(tags=Value(encode=lambda tags: tags.strings))
@@ -70,7 +70,7 @@ class TagWordVocabulary(Model):
     def from_counts(
         cls, counts: Mapping[tuple[str, str], int], *, min_count: int = 20, min_unknown: int = 5
     ) -> Self:
-        """Build the vocabulary from pairs of tag and word with at least `min_count` occurrences.
+        """Build the vocabulary from the tag-word pairs that occur at least `min_count` times.
 
         A tag has its own unknown word if its rare words occur at least `min_unknown` times in total.
         """
@@ -98,12 +98,12 @@ class TagWordVocabulary(Model):
 class DecisionVocabulary(Model):
     """The vocabulary of all decisions.
 
-    Symbols are names of nodes: 0 is ROOT, followed by the labels and the tags.
+    Symbols are numbers of node names: 0 is ROOT, followed by the labels and the tags.
 
     Parameters
     ----------
     labels : sequence of str
-        The labels, from label 0 on.
+        The labels; they are numbered from 0.
     words : TagWordVocabulary
         The tag-word pairs.
     """
@@ -135,7 +135,7 @@ class DecisionVocabulary(Model):
         return (N_KINDS + n_labels, 1 + n_labels + len(self.words.tags), n_words, n_words)
 
     def covers(self, derivation: Derivation) -> bool:
-        """Return whether all labels are known; words always are."""
+        """Return whether all labels of a derivation are known; every word has a number."""
         return all(label in self._labels for label in derivation.labels)
 
     def shift(self, tag: str, word: str) -> Decision:
@@ -173,9 +173,9 @@ class Encoded(NamedTuple):
     kinds, labels, tags, words : ndarray of int32, (n,)
         The decisions; -1 if a decision has no label, tag or word.
     legal : ndarray of bool, (n, 4)
-        Which kinds of decision are legal.
+        Whether each kind of decision is legal.
     links : ndarray of int32, (n, 4)
-        The earlier decisions of `LINKS`; -1 if there is none.
+        The earlier decisions to which `LINKS` refer; -1 if there is none.
     inputs : ndarray of int32, (n, 4)
         The values of `INPUTS`.
     """
@@ -195,7 +195,7 @@ def encode(derivation: Derivation, vocabulary: DecisionVocabulary) -> Encoded:
     Raises
     ------
     InputError
-        For an illegal decision or an unknown label; see `DecisionVocabulary.covers`.
+        If a decision is illegal or a label is unknown; see `DecisionVocabulary.covers`.
     """
     decisions = vocabulary.decisions(derivation)
     state = DerivationState.start()
@@ -220,15 +220,15 @@ class SharedDerivations(NamedTuple):
     Attributes
     ----------
     inputs, links : ndarray of int64, (n_rows, 4)
-        As in `Encoded`, but links are rows from 1, and 0 is none.
+        As in `Encoded`, except that links are row numbers from 1, and 0 means none.
     legal : ndarray of bool, (n_rows, 4)
-        Which kinds of decision are legal.
+        Whether each kind of decision is legal.
     starts : list of int
-        First row of each number of earlier decisions, and the end.
+        First row for each number of earlier decisions, followed by the total number of rows.
     rows, kinds, labels, tags, words : ndarray of int64, (n_decisions,)
         The row of each decision, and the decision as in `Encoded`, for all derivations.
     indptr : ndarray of int64, (n_derivations + 1,)
-        First decision of each derivation, and the end.
+        First decision of each derivation, followed by the total number of decisions.
     """
 
     inputs: npt.NDArray[np.int64]
@@ -244,7 +244,7 @@ class SharedDerivations(NamedTuple):
 
 
 def encode_together(derivations: Sequence[Derivation], vocabulary: DecisionVocabulary) -> SharedDerivations:
-    """Encode derivations as arrays with shared rows; raises the errors of `encode`."""
+    """Encode derivations as arrays with shared rows; errors are the same as those of `encode`."""
     states, chosen = _walk_together([vocabulary.decisions(each) for each in derivations])
     rows, kinds, symbols, words = np.array(chosen, dtype=np.int64).T
     # A derivation ends in a state without further decisions.
@@ -271,7 +271,7 @@ def encode_together(derivations: Sequence[Derivation], vocabulary: DecisionVocab
 def _walk_together(
     derivations: Sequence[Sequence[Decision]],
 ) -> tuple[list[DerivationState], list[tuple[int, int, int, int]]]:
-    """Return the states that decisions lead to, and each decision with the number of its state."""
+    """Return all states, and each decision with the number of the state in which it is made."""
     states = [DerivationState.start()]
     following: dict[tuple[int, Decision], int] = {}
     chosen = []

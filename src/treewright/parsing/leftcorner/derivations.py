@@ -1,39 +1,43 @@
 """Left-corner derivations: conversion of phrase-structure trees to sequences of decisions, and back.
 
 J. Henderson (2003), as used by I. Titov and J. Henderson (2005), section IV. The parser keeps a stack, which
-is ROOT alone at the start and at the end. The decisions are:
+contains only ROOT at the start and at the end. The decisions are:
 
-- ``SHIFT`` a tag and a word: push the word under its tag;
-- ``PROJECT`` a label: the top is complete and becomes the first child of a new node, which replaces it;
-- ``ATTACH``: the top is complete, is popped, and becomes the last child of the node below; attaching to
-  ROOT ends the derivation;
-- ``MODIFY``: the top is complete and is popped; the node below it, X, is complete too and becomes the first
-child of
-  another X, whose second child is the popped node.
+- ``SHIFT`` a tag and a word: the word is pushed onto the stack under its tag.
+
+- ``PROJECT`` a label: the top is complete; it becomes the first child of a new node, which replaces it on the
+  stack.
+
+- ``ATTACH``: the top is complete; it is popped and becomes the last child of the node below it. Attaching to
+  ROOT ends the derivation.
+
+- ``MODIFY``: the top is complete and is popped. The node below it, X, is also complete; it becomes the first
+  child of another X, whose second child is the popped node.
 
 `MODIFY` encodes Chomsky adjunction. It applies to every node with two or more children whose first child is a
-phrase (not a tag or word) with the label of the node: ``X -> X YP ...``. The second child is attached by
-`MODIFY`, the others by `ATTACH`, and the upper X is never projected. So the attachment of YP inside or
-outside is decided when YP is complete, and `DerivationState` treats both X as one node. Adjunction on the
-other side, ``X -> YP X``, is projected and attached like any other node, because there is no X yet when YP is
-complete.
+phrase (not a tag or word) with the same label: ``X -> X YP ...``. The second child is attached by `MODIFY`
+and all later ones by `ATTACH`; the upper X is never projected. Therefore, the parser decides only when YP is
+complete whether YP is inside or outside the lower X, and `DerivationState` treats both X as one node.
+Adjunction on the other side, ``X -> YP X``, is projected and attached like any other node, because there is
+no X yet when YP is complete.
 
 The mapping is one to one. Each tree has one derivation, which `derive` returns. Each complete sequence of
 decisions that `DerivationState` accepts as legal is the derivation of one tree, which `rebuild` returns. To
 ensure this, a word cannot be shifted onto a word, and nothing can be attached to an X that was just projected
-over an X, because this is what `MODIFY` does. A word with siblings has no tag of its own and is shifted with
-the tag ``""``.
+over an X, because `MODIFY` builds this structure. A word with siblings has no tag of its own and is shifted
+with the tag ``""``.
 
-`treewright.parsing.leftcorner.decisions` encodes decisions for a network. From trees to a network::
+`treewright.parsing.leftcorner.decisions` encodes decisions for a network. Trees are encoded for a network as
+follows::
 
     chains = UnaryChains.from_trees(trees)
     derivations = [derive(chains.merge(tree)) for tree in trees]
     vocabulary = DecisionVocabulary.from_derivations(derivations, min_count=20)
     encoded = [encode(derivation, vocabulary) for derivation in derivations]
 
-and from a search back to a tree::
+A search builds a tree as follows::
 
-    state = State.start()
+    state = DerivationState.start()
     while not state.is_complete:
         state.links(), state.inputs()        # inputs of the history vector
         state.legal()                        # kinds of decision in the softmax
@@ -43,9 +47,9 @@ and from a search back to a tree::
     tree = chains.split(rebuild(derivation))
 
 The history vector of a decision belongs to the node on top of the stack when the decision is made. `LINKS`
-names the earlier history vectors that it depends on, `INPUTS` its other inputs, which are rows of embedding
-tables. The vector of the previous decision is always among the links, and links only point back, so that many
-sentences can be computed together, one decision of each at a time.
+names the earlier history vectors on which it depends; `INPUTS` names its other inputs, which are rows of
+embedding tables. The vector of the previous decision is always among the links, and links point only
+backwards, so that many sentences can be processed together, one decision of each at a time.
 """
 
 from collections import Counter
@@ -63,13 +67,13 @@ SHIFT, PROJECT, ATTACH, MODIFY = range(4)
 KIND_NAMES = ("shift", "project", "attach", "modify")
 N_KINDS = len(KIND_NAMES)
 LINKS = ("top", "left-corner ancestor", "left-corner child", "most recent child")
-"""Nodes whose latest history vectors are inputs; the left-corner ancestor is the node below the top."""
+"""Nodes whose latest history vectors are inputs; the left-corner ancestor is the node below the top node."""
 INPUTS = ("last decision", "label of the top", "last word", "left-corner word of the top")
 ROOT_SYMBOL = 0
 NONE = -1
 """Stands for a missing link, and for the missing label, tag or word of a decision."""
 TAG_SIZE = 2
-"""Number of nodes of a preterminal subtree; no other node has as many."""
+"""Number of nodes of a tag and its word; no other subtree has this size."""
 
 Integers = npt.NDArray[np.int32]
 
@@ -112,7 +116,7 @@ def derive(tree: ConstTree) -> Derivation:
 
 
 def _steps(tree: ConstTree) -> tuple[list[int], list[int]]:
-    """Return, for each node, the kind of decision when it is complete, if any, and its parent."""
+    """Return, for each node, the kind of decision made when it is complete (if any), and its parent."""
     labels, sizes = tree.labels, tree.sizes.tolist()
     kinds = [ATTACH] * len(labels)
     parents = [NONE] * len(labels)
@@ -130,7 +134,7 @@ def _steps(tree: ConstTree) -> tuple[list[int], list[int]]:
 
 
 class _Open:
-    """A node on the stack of `rebuild`: its first finished node and its number of children."""
+    """A node on the stack of `rebuild`: label, number of children, position of its first finished node."""
 
     def __init__(self, label: str, n_children: int, start: int) -> None:
         self.label = label
@@ -229,7 +233,7 @@ class UnaryChains(Model):
         return cls(sorted(chain for chain, n in counts.items() if n >= min_count), separator=separator)
 
     def merge(self, tree: ConstTree) -> ConstTree:
-        """Merge chains; of unknown chains, merge the longest known parts, from the bottom up."""
+        """Merge chains; in an unknown chain, merge the longest known parts, from the bottom up."""
         labels, sizes = list(tree.labels), tree.sizes
         self._refuse_names(labels, sizes)
         is_gone = np.zeros(len(labels), dtype=np.int32)
@@ -260,7 +264,7 @@ class UnaryChains(Model):
         return ConstTree.from_arrays(labels, np.array(sizes, dtype=np.int32))
 
     def _longest_from(self, labels: Sequence[str]) -> int:
-        """Return the length of the longest known chain at the start of labels, given from the bottom."""
+        """Return the length of the longest known chain that starts with the first label, at the bottom."""
         lengths = range(min(self._longest, len(labels)), 1, -1)
         return next((length for length in lengths if tuple(labels[:length]) in self._names), 1)
 
@@ -281,7 +285,7 @@ def _runs(tree: ConstTree) -> list[tuple[int, int]]:
 
 
 class Decision(NamedTuple):
-    """An encoded decision; made by a `DecisionVocabulary`.
+    """An encoded decision, as returned by a `DecisionVocabulary`.
 
     Attributes
     ----------
@@ -305,14 +309,15 @@ MODIFIED = Decision(MODIFY)
 class StackNode(NamedTuple):
     """A node on the stack; nodes are immutable and shared between the states of a search.
 
-    `latest` is the last decision with this node on top of the stack; `left_child` and `recent_child` are the
-    same for these children. `left_word` is 0 for ROOT, else the number of the node's first word plus 1.
+    `latest` is the last decision that was made with this node on top of the stack; `left_child` and
+    `recent_child` are the corresponding decisions of its first and its most recent child. `left_word` is 0
+    for ROOT; otherwise, it is the number of the node's first word plus 1.
     """
 
     symbol: int
     is_word: bool
     repeats: bool
-    """Whether its single child is a phrase with the same label."""
+    """Whether the node has a single child, which is a phrase with the same label."""
     latest: int
     left_child: int
     recent_child: int
@@ -324,7 +329,7 @@ ROOT_NODE = StackNode(ROOT_SYMBOL, False, False, NONE, NONE, NONE, 0, None)
 
 
 class DerivationState:
-    """A state of a derivation; states are immutable, so that those of a search can share their history."""
+    """A state of a derivation; states are immutable, so that several states can share their history."""
 
     __slots__ = ("before", "decision", "last_word", "n_decisions", "top")
 
@@ -353,7 +358,7 @@ class DerivationState:
         return self.top.below is None and self.n_decisions > 0
 
     def legal(self) -> tuple[bool, bool, bool, bool]:
-        """Return which kinds of decision can lead to some tree: the mask of the softmax."""
+        """Return which kinds of decision can lead to any tree; this is the mask of the softmax."""
         top, below = self.top, self.top.below
         if below is None:
             return (self.n_decisions == 0, False, False, False)
@@ -366,15 +371,15 @@ class DerivationState:
         return (shift and n_words_left > 0, project, attach and not (ends and n_words_left), modify)
 
     def links(self) -> tuple[int, int, int, int]:
-        """Return the decisions with the history vectors of `LINKS`; -1 if there is none."""
+        """Return the decisions to which the history vectors of `LINKS` belong; -1 if there is none."""
         top, below = self.top, self.top.below
         return (top.latest, below.latest if below else NONE, top.left_child, top.recent_child)
 
     def inputs(self) -> tuple[int, int, int, int]:
         """Return the values of `INPUTS`.
 
-        A decision is 0 at the start, 1 for a shift, 2 for an attachment, 3 for a modification, and 3 plus the
-        symbol for a projection. Words are 0 if there is none, else their number plus 1.
+        The last decision is 0 at the start, 1 for a shift, 2 for an attachment, 3 for a modification, and 3
+        plus the symbol for a projection. A word is 0 if there is none; otherwise, it is its number plus 1.
         """
         last = 0
         if self.decision is not None:
@@ -391,7 +396,7 @@ class DerivationState:
             A legal decision.
         at : int, optional
             Number by which links refer to the history vector of this decision (default: its position in the
-            derivation, from 0). A search that keeps the vectors of many states in one table passes rows of
+            derivation, from 0). A search that keeps the vectors of many states in one table passes the row in
             that table.
 
         Raises

@@ -5,12 +5,12 @@ vector. It is computed from four embeddings (`INPUTS`) and four earlier history 
 weight matrix for each. Four softmax groups are computed from it: the kind of the decision, the label given a
 projection, the tag given a shift, and the word given the tag.
 
-Units are sigmoid, as in the papers, tanh, or gated. A gated unit has a memory, as in a tree LSTM (K. S. Tai,
-R. Socher and C. D. Manning 2015), which is a weighted mean of the new value and of the memories of the four
-linked decisions. The weights are a softmax of the inputs. They add up to 1, because links often lead to the
-same decision, and summed memories would grow without bounds.
+Units are sigmoid (as in the papers), tanh or gated. A gated unit has a memory, as in a tree LSTM (K. S. Tai,
+R. Socher and C. D. Manning 2015). The memory is a weighted mean of the new value and of the memories of the
+four linked decisions. The weights are a softmax of the inputs, so that they add up to 1: several links often
+refer to the same decision, and plain sums of memories would grow without bounds.
 
-This module only needs NumPy; `treewright.parsing.leftcorner.training` trains the weights.
+This module does not need PyTorch; `treewright.parsing.leftcorner.training` trains the weights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,9 +35,9 @@ N_LINKS = len(LINKS)
 N_SOURCES = 1 + N_LINKS
 """Number of sources of the memory of a gated unit: the new value and the linked memories."""
 N_GATES = {"gated": N_SOURCES + 2, "tanh": 1, "sigmoid": 1}
-"""Number of gates: a share for each source, the output gate, and the new value."""
+"""Number of gates: a weight for each source, the output gate, and the new value."""
 MANY = 64
-"""Number of decisions from which merging equal links is worthwhile."""
+"""Minimum number of decisions for which merging equal links is worthwhile."""
 IMPOSSIBLE = np.float32(-np.inf)
 
 
@@ -75,12 +75,12 @@ class Sizes(NamedTuple):
 
     @property
     def starts(self) -> tuple[int, int, int]:
-        """The first outputs of labels, tags and words."""
+        """The numbers of the first outputs of labels, tags and words."""
         return (N_KINDS, N_KINDS + self.n_labels, N_KINDS + self.n_labels + self.n_tags)
 
     @property
     def input_tags(self) -> Integers:
-        """The tag of each input word, from 1; 0 stands for no word."""
+        """The tag of each input word, numbered from 1; 0 means no word."""
         return np.concatenate([[0], self.tag_of + 1]).astype(np.int32)
 
     def shapes(self, units: int, embedding: int, cell: str) -> dict[str, tuple[int, ...]]:
@@ -118,20 +118,21 @@ class WeightsField:
 class PackedDerivations(NamedTuple):
     """Decisions of several derivations, sorted by their position in the derivation.
 
-    Derivations are sorted by length, the longest first, so that at each time step the first ones continue.
+    Derivations are sorted by length, the longest first, so that those that continue at a time step come
+    first.
 
     Attributes
     ----------
     inputs, links : ndarray of int64, (n, 4)
-        As in `Encoded`, but links are rows from 1, and 0 is none.
+        As in `Encoded`, except that links are row numbers from 1, and 0 means none.
     kinds, labels, tags, words : ndarray of int64, (n,)
         The decisions, as in `Encoded`.
     legal : ndarray of bool, (n, 4)
-        Which kinds of decision are legal.
+        Whether each kind of decision is legal.
     starts : list of int
-        First row of each time step, and the end.
+        First row of each time step, followed by the total number of rows.
     rows : list of ndarray of int64
-        The rows of each derivation, in their original order.
+        The rows of each derivation; derivations are in their original order.
     """
 
     inputs: npt.NDArray[np.int64]
@@ -146,7 +147,7 @@ class PackedDerivations(NamedTuple):
 
 
 def pack(derivations: Sequence[Encoded]) -> PackedDerivations:
-    """Pack derivations for joint computation."""
+    """Pack derivations, so that they can be computed together."""
     lengths = np.array([len(each.kinds) for each in derivations])
     order = np.argsort(-lengths, kind="stable")
     n_active = [int((lengths > time).sum()) for time in range(int(lengths.max(initial=0)))]
@@ -226,7 +227,7 @@ class Network:
         embedded : ndarray of float32, (n, width)
             Result of `embed`.
         links : ndarray of int, (n, 4)
-            Rows of the following tables.
+            Row numbers in `hidden` and `memory`.
         hidden, memory : ndarray of float32, (n_rows, units) and (n_rows, n_memory)
             History vectors and memories of earlier decisions.
         """
@@ -289,7 +290,7 @@ class Network:
         return logs
 
     def word_logs(self, hidden: Floats, tag: int) -> Floats:
-        """Return the log-probabilities of the words of a tag, (n, n of that tag)."""
+        """Return the log-probabilities of the words of a tag, (n, n_words_of_tag)."""
         begin, end = (self.sizes.starts[2] + int(self.sizes.indptr[tag + more]) for more in (0, 1))
         logs: Floats = log_softmax(self._logits(hidden, begin, end), axis=1)
         return logs

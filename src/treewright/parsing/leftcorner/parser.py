@@ -40,9 +40,9 @@ from treewright.tagging.tagger import Tagger
 
 SEARCH_COUNTS = ("beam", "branching", "max_projections", "n_jobs")
 MIN_UNKNOWN = 5
-"""Minimum count for a tag to have its own unknown word."""
+"""Minimum total count of a tag's rare words for the tag to have its own unknown word."""
 SPARE = 2
-"""Factor on the number of derivations, because some give the same tree after splitting unary chains."""
+"""Number of derivations to search per tree, because some give the same tree after unary chains are split."""
 STEP = "training"
 
 
@@ -70,29 +70,29 @@ class LeftCornerParser(ConstituentAnnotator):
         Use the tags of the input, or tags predicted by the parser's own tagger. With "predicted", training
         sentences are tagged by cross-validation.
     cell : {"gated", "tanh", "sigmoid"}
-        Kind of the network's units (sigmoid in the paper).
+        Kind of the network's units; the paper uses "sigmoid".
     units : int
-        Size of the history vectors. Larger ones were not better on the English Web Treebank and take much
-        longer.
+        Size of the history vectors. Larger vectors were not better on the English Web Treebank and take much
+        longer to train.
     embedding : int
         Size of the embeddings of labels, tags, words and decisions.
     min_count : int
-        Minimum count of a word with a tag to be known.
+        Minimum count for a word with a tag to be in the vocabulary.
     min_chain : int
-        Minimum count of a unary chain to become one label.
+        Minimum count for a unary chain to become one label.
     optimizer : {"adam", "momentum"}
         Optimizer.
     learning_rate : float
-        Initial learning rate. It decreases to a hundredth in the last epoch. Momentum needs a larger one than
-        Adam.
+        Initial learning rate. It decreases to a hundredth of this value by the end. Momentum needs a larger
+        rate than Adam.
     weight_decay : float
-        Initial weight decay of matrices per step. It decreases to zero.
+        Initial weight decay of the weight matrices. It decreases to zero.
     dropout : float
         Dropout of inputs, links and history vectors.
     batch_size : int
         Number of decisions per weight update.
     average : bool
-        Use a moving average of the weights of late steps. The paper uses the last weights.
+        Use a moving average of the weights over recent training steps. The paper uses the last weights.
     epochs : int
         Maximum number of training epochs.
     patience : int
@@ -100,26 +100,26 @@ class LeftCornerParser(ConstituentAnnotator):
     beam : int
         Number of hypotheses kept after each word.
     dev_beam : int
-        Maximum beam of evaluations during training. A beam of 5, as in the paper, makes dev scores less
+        Maximum beam width in evaluations during training. A beam of 5, as in the paper, makes dev scores less
         reliable.
     branching : int
-        Number of decisions followed from each hypothesis.
+        Number of decisions explored from each hypothesis.
     max_projections : int
-        Maximum number of projections in a row.
+        Maximum number of consecutive projections.
     folds : int
         Number of jackknife folds for tagging.
     random_state : int
         Seed of the random number generator.
     device : str
-        PyTorch device for training (auto: a GPU if there is one). On a GPU, the order of sums is not fixed,
+        PyTorch device for training ("auto": a GPU if there is one). On a GPU, the order of sums is not fixed,
         so that results vary slightly.
     n_jobs : int
-        Number of threads. Parses do not depend on it; weights may differ in their last bits.
+        Number of threads. It does not change parses, but may change the last bits of trained weights.
 
     Attributes
     ----------
     history_ : list of Epoch
-        Progress of training; without times in a loaded parser.
+        Progress of training; a loaded parser has no times.
     tagger_ : Tagger or None
         The parser's own tagger, if `tags` is "predicted".
     root_ : str or None
@@ -354,13 +354,13 @@ class LeftCornerParser(ConstituentAnnotator):
         return lists
 
     def shares(self, scores: Sequence[float]) -> list[float]:
-        """Return the probabilities of trees relative to each other, from their log-probabilities."""
+        """Return the probabilities of trees, normalised over these trees, from their log-probabilities."""
         shares = np.exp(np.array(scores) - max(scores))
         return [*(shares / shares.sum()).tolist()]
 
     @property
     def known_tags(self) -> list[str]:
-        """The tags that the parser was trained with."""
+        """The tags of the training data."""
         return list(self.vocabulary_.words.tags.strings)
 
     @property
@@ -381,8 +381,8 @@ class LeftCornerParser(ConstituentAnnotator):
     def _finish(self, found: Sequence[FoundDerivation], sentence: TaggedSentence, k: int) -> list[Parse]:
         """Return the trees of the first `k` derivations.
 
-        Only derivations with all known unary chains merged count, because the others give the same trees. If
-        there are none, the first derivation is used.
+        Derivations with an unmerged known unary chain are skipped, because another derivation gives the same
+        tree. If none is left, the first derivation is used.
         """
         parses: list[Parse] = []
         for decisions, score in found:
@@ -402,7 +402,7 @@ class LeftCornerParser(ConstituentAnnotator):
 
     @one_blas_thread
     def log_probabilities(self, trees: Sequence[ConstTree]) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-        """Return the log-probability of each tree and its words, given its own tags.
+        """Return the log-probability of each tree with its own words and tags.
 
         It is minus infinity for trees with unknown labels.
         """
@@ -429,8 +429,8 @@ class LeftCornerParser(ConstituentAnnotator):
         candidates : sequence of Parse or ConstTree
             Trees over the same words, as `kbest` returns them; or a single tree.
         weights : {"output", "all"}
-            Weights that the kernels differentiate by: those of the output layer, which gives a
-            `DecisionList`, or all, which gives a `GradientList` and needs PyTorch.
+            Network weights with respect to which derived kernels take derivatives. "output" (the output
+            layer) gives a `DecisionList`; "all" gives a `GradientList` and needs PyTorch.
         distributions : bool
             Also include the probabilities of other choices (slower); all kernels except
             `EfficientTopRerankingKernel` need them.
@@ -440,20 +440,22 @@ class LeftCornerParser(ConstituentAnnotator):
         if isinstance(candidates, Parse | ConstTree):
             candidates = [candidates]
         if not candidates:
-            raise InputError("no candidates; expected at least one")
+            raise InputError("the list of candidates is empty; expected at least one")
         trees = [each.tree if isinstance(each, Parse) else each for each in candidates]
         check_trees(trees)
         derivations = [derive(self.chains_.merge(tree)) for tree in trees]
         for at, derivation in enumerate(derivations, 1):
             if (derivation.words, derivation.tags) != (derivations[0].words, derivations[0].tags):
-                raise InputError(f"candidate {at} has other words or tags than the first; expected the same")
+                raise InputError(
+                    f"candidate {at} and the first have different words or tags; expected the same"
+                )
         if weights == "all":
             return self._differentiate([encode(each, self.vocabulary_) for each in derivations])
         shared = encode_together(derivations, self.vocabulary_)
         return trace_candidates(self._network, shared, distributions=distributions)
 
     def _differentiate(self, derivations: Sequence[Encoded]) -> GradientList:
-        """Return the derivatives of the probabilities by all weights."""
+        """Return the derivatives of the probabilities with respect to all weights."""
         if self._differentiated is None:
             self._differentiated = Trainer(Sizes.of(self.vocabulary_), self._settings())
             self._differentiated.set_weights(self.weights_)
@@ -465,6 +467,6 @@ class LeftCornerParser(ConstituentAnnotator):
 
 
 def _read_tree(tree: ConstTree) -> TaggedSentence:
-    """Return words and tags as in derivations: words with siblings have no tag."""
+    """Return the words and tags of a tree as in its derivation; words with siblings have no tag."""
     derivation = derive(tree.without_traces() or tree)
     return TaggedSentence(derivation.words, derivation.tags)

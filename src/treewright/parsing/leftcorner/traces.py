@@ -1,8 +1,8 @@
 """Candidates of a sentence as choices of a network, for kernels derived from the network.
 
-Each decision consists of one to three choices at the same history vector: the kind of decision, then a label,
-or a tag and a word. The sentence determines the tag and the word. Outputs are numbered as in `Sizes.starts`.
-Candidates share the steps at which their decisions so far agree.
+Each decision consists of one to three choices, made from the same history vector: the kind of decision, then
+a label, or a tag and a word. The sentence determines the tag and the word. Outputs are numbered as in
+`Sizes.starts`. Candidates whose decisions so far are the same share their steps.
 """
 
 from collections.abc import Iterable, Iterator

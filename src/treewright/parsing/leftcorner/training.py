@@ -2,8 +2,9 @@
 
 Derivations of similar lengths are computed together, one decision of each at a time. Links can reach back to
 any earlier decision, so history vectors are kept in one table, from which each time step gathers rows.
-Backpropagation is written by hand: each time step computes the derivatives of the linked vectors by one
-matrix product, and those of the weights are one product over all time steps at the end.
+Backpropagation is written by hand: each time step computes the derivatives with respect to the linked vectors
+in one matrix product; at the end, the derivatives with respect to the weights are one product over all time
+steps.
 """
 
 from collections.abc import Sequence
@@ -27,9 +28,9 @@ DECAYED = ("input", "links", "output")
 """Weights with weight decay; embedding tables and biases have none."""
 LARGEST_GRADIENT = 5.0
 LOWEST_RATE = 0.01
-"""Final learning rate, as a share of the initial one."""
+"""Final learning rate, as a fraction of the initial rate."""
 AVERAGED_SHARE = 0.1
-"""Share of all steps so far that dominates the moving average of the weights."""
+"""Approximate fraction of the steps so far that the moving average of the weights covers."""
 N_SHARES = 2
 """Number of parts of a batch that threads compute in parallel; it changes results in the last bits."""
 INPUTS = ("decisions", "symbols", "words", "tags", "input", "bias")
@@ -95,7 +96,7 @@ class Trainer:
     settings : NetworkSettings
         Training settings.
     n_jobs : int
-        Number of threads; it only changes the last bits of weights.
+        Number of threads; it changes only the last bits of weights.
     """
 
     def __init__(self, sizes: Sizes, settings: NetworkSettings, *, n_jobs: int = 1) -> None:
@@ -133,7 +134,7 @@ class Trainer:
     def run_epoch(self, derivations: Sequence[Encoded], counted: Task | None = None) -> float:
         """Run one epoch over all derivations; return the mean loss per decision.
 
-        The learning rate and the weight decay decrease over all epochs. Random numbers only depend on the
+        The learning rate and the weight decay decrease over all epochs. Random numbers depend only on the
         seed and the epoch, so that training can resume after any epoch.
         """
         generator = np.random.default_rng([self._settings.random_state, self.epoch])
@@ -180,14 +181,14 @@ class Trainer:
     def differentiate(
         self, packed: PackedDerivations, random_state: int | None = None
     ) -> tuple[float, dict[str, Tensor]]:
-        """Return the summed loss of all decisions and its derivatives by all weights.
+        """Return the summed loss of all decisions and its derivatives with respect to all weights.
 
         Parameters
         ----------
         packed : PackedDerivations
             The derivations.
         random_state : int, optional
-            Seed of the dropout; without it there is no dropout.
+            Seed of the dropout masks; None disables dropout.
         """
         torch, weights = self._torch, self._weights
         noise = (
@@ -264,7 +265,7 @@ class Trainer:
     def _backward(
         self, slopes: Tensor, kept: Kept, links: Tensor, starts: Sequence[int], mask: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return the derivatives by the contributions of inputs and by the weights of links."""
+        """Return the derivatives with respect to the contributions of inputs and the weights of links."""
         torch, units = self._torch, self._settings.units
         transposed = self._weights["links"].detach().t().contiguous()
         of_hidden = torch.cat([slopes.new_zeros(1, units), slopes])
@@ -285,7 +286,7 @@ class Trainer:
     def _turn(
         self, slopes: Tensor, kept: Kept, rows: Tensor, of_memory: Tensor, begin: int, end: int
     ) -> Tensor:
-        """Return the derivatives by the inputs of units; accumulate those of linked memories."""
+        """Return the derivatives with respect to the inputs of units; add those of linked memories."""
         torch, units = self._torch, self._settings.units
         gates = kept.gates[begin:end]
         if self._settings.cell == "sigmoid":
@@ -333,15 +334,15 @@ class Trainer:
 
     @one_blas_thread
     def gradient(self, derivation: Encoded) -> tuple[float, Floats]:
-        """Return the log-probability of a derivation and its derivatives by all weights.
+        """Return the log-probability of a derivation and its derivatives with respect to all weights.
 
-        Weights are in the order of their names.
+        The derivatives are in the alphabetical order of the names of weights.
         """
         loss, slopes = self.differentiate(pack([derivation]))
         return -loss, np.concatenate([-slopes[name].cpu().numpy().ravel() for name in sorted(slopes)])
 
     def set_weights(self, weights: dict[str, Floats]) -> None:
-        """Set the weights to continue from."""
+        """Set the weights from which training continues."""
         for own in (self._weights, self._means):
             self._copy(own, weights)
 

@@ -7,12 +7,12 @@ import numpy.typing as npt
 def make_batches(
     sizes: npt.NDArray[np.int64], batch_size: int, rng: np.random.Generator, *, spread: int = 20
 ) -> list[list[int]]:
-    """Divide sentences into batches of about `batch_size` words, of similar lengths, in random order.
+    """Divide sentences into batches of about `batch_size` words and of similar lengths, in random order.
 
     Parameters
     ----------
     sizes : array of int, (n_sentences,)
-        Sizes of the sentences, for example in words.
+        Sizes of the sentences, for example their numbers of words.
     batch_size : int
         Target size of a batch.
     rng : Generator

@@ -5,7 +5,7 @@ from treewright.errors import InputError
 
 
 def find_device(name: str) -> str:
-    """Return the PyTorch device of a name; ``"auto"`` is a GPU if there is one."""
+    """Return the PyTorch device with this name; ``"auto"`` is a GPU if there is one, or else the CPU."""
     torch = require("torch", "neural")
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"

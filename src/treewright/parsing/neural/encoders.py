@@ -1,8 +1,8 @@
-"""Pretrained encoders: local Hugging Face models that encode sentences as subwords.
+"""Pretrained encoders: local Hugging Face models, which read sentences as subwords.
 
-The state of a word is the mean, over its subwords, of the mean of the last layers, normalised to mean 0 and
-variance 1. A sentence with more subwords than the encoder accepts is encoded in overlapping windows; the
-state of a word comes from the window in which it has most context. Needs PyTorch and transformers, which are
+The state of a word is the mean over its subwords and over the last layers, normalised to mean 0 and variance
+1. A sentence with more subwords than the encoder accepts is encoded in overlapping windows; the state of a
+word comes from the window in which it has most context. This module needs PyTorch and transformers, which are
 imported on first use. Nothing is ever downloaded, and code that comes with a model is never run.
 """
 
@@ -30,24 +30,24 @@ Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
 EXTRA = "encoder"
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
-"""Files of an encoder's folder."""
+"""Names of the files in the folder of an encoder."""
 N_LAYERS = 4
-"""Number of last layers to average."""
+"""Number of layers to average, counted from the last."""
 MAX_WINDOW, N_SPARE = 256, 2
 """Maximum number of subwords per window, and number of positions that some models reserve."""
 SENTENCES_AT_A_TIME = 64
 MOST_CACHED_BYTES = 4 << 30
-"""Size of the cache of states during training, in half precision."""
+"""Maximum size of the cache of states during training; states are cached in half precision."""
 MOST_CACHED_WORDS = 1 << 18
-"""Maximum number of cached words."""
+"""Maximum number of words whose subwords are cached."""
 KINDS = (
     *("albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "ernie", "eurobert"),
     *("gpt2", "megatron-bert", "modernbert", "mpnet", "nomic_bert", "roberta", "roberta-prelayernorm"),
     *("roformer", "xlm-roberta", "xlm-roberta-xl"),
 )
-"""Supported model types: text-only models that need no further downloads."""
+"""Supported model types: text-only models that need no additional downloads."""
 NEVER_KEPT = ("auto_map", "quantization_config", "attn_implementation", "dtype", "torch_dtype")
-"""Entries of a configuration that refer to code, packages or a precision."""
+"""Entries of a configuration that are ignored, because they refer to code, packages or a precision."""
 
 
 class SubwordWindows(NamedTuple):
@@ -58,11 +58,12 @@ class SubwordWindows(NamedTuple):
     ids : array, (n_windows, longest)
         Subwords.
     is_piece : array, (n_windows, longest)
-        Attention mask: whether there is a subword.
+        Attention mask: true for subwords, false for padding.
     pieces : array, (n,)
         Flat positions in `ids` of the subwords whose states are used.
     words : array, (n,)
-        Flat positions of their words in a padded array of sentences, each with a root in front.
+        Flat positions of the words of these subwords in a padded array of sentences, each with a root in
+        front.
     shape : tuple of int
         Shape of that padded array.
     """
@@ -75,7 +76,7 @@ class SubwordWindows(NamedTuple):
 
 
 class _Tensors:
-    """Arrays by name; in half precision in a compact file."""
+    """Arrays by name; a compact file has them in half precision."""
 
     def put(self, state: State, name: str, value: Mapping[str, npt.NDArray[Any]]) -> None:
         """Add the arrays to a saved state."""
@@ -177,20 +178,20 @@ class PretrainedEncoder(Model):
 
     @property
     def is_tuning(self) -> bool:
-        """Whether the network in training runs the encoder itself, to fine-tune it."""
+        """Whether the encoder is being fine-tuned as part of a network."""
         return self._is_tuning
 
     def check_fitted_state(self) -> None:
-        """Validate the configuration without running any of it."""
+        """Validate the configuration without running any code that it refers to."""
         expect(isinstance(self.config.get("model_type"), str), "a model type")
         expect(self.config == _clean(self.config), "a configuration without references to code")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out PyTorch objects, which are rebuilt on use."""
+        """Return the state without PyTorch objects, which are rebuilt on use."""
         return vars(self) | {"_splitter": None, "_module": None, "_known": None, "_device": "cpu"}
 
     def read_sentences(self, sentences: Sequence[Sequence[str]]) -> Floats:
-        """Return the states of words, (n_sentences, longest + 1, size); row 0, of the root, is 0."""
+        """Return the states of words, (n_sentences, longest + 1, size); row 0, the root, is all zeros."""
         longest = 1 + max(map(len, sentences), default=0)
         states = np.zeros((len(sentences), longest, self.size), dtype=np.float32)
         missing = []
@@ -269,14 +270,14 @@ class PretrainedEncoder(Model):
         return module.eval()
 
     def place(self, device: str) -> None:
-        """Move to a PyTorch device; the default is the CPU."""
+        """Move the encoder to a PyTorch device; it starts on the CPU."""
         self._device = device
         if self._module is not None:
             self._module.to(device)
 
     @contextmanager
     def training(self, device: str, *, tune: bool) -> Iterator[None]:
-        """Use a device and cache all states; or, for fine-tuning, let the network run the encoder."""
+        """Use a device, and cache all states; with `tune`, the network runs the encoder instead."""
         before = self._device
         self.place(device)
         self._is_tuning, self._known, self._n_bytes = tune, None if tune else {}, 0
@@ -287,7 +288,7 @@ class PretrainedEncoder(Model):
             self.place(before)
 
     def take_tuned(self, weights: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-        """Take over the fine-tuned weights of a network; return its other weights."""
+        """Copy the fine-tuned encoder weights from those of a network; return the other weights."""
         self.weights = {name: np.asarray(weights[TUNED_PREFIX + name]) for name in self.weights}
         self._module = None
         return {name: array for name, array in weights.items() if not name.startswith(TUNED_PREFIX)}
@@ -327,7 +328,7 @@ class _Splitter:
     padding : int
         The padding subword.
     room : int
-        Number of subwords of words in a window.
+        Maximum number of subwords in a window, without special subwords.
     """
 
     def __init__(self, text: str, config: Any) -> None:  # noqa: ANN401
@@ -336,7 +337,7 @@ class _Splitter:
             self._tokenizer = tokenizers.Tokenizer.from_str(text)
         except Exception as error:  # the package has no error classes of its own
             found = f"the tokenizer cannot be read ({_in_one_line(error)})"
-            raise InputError(f"{found}; expected a file of the package tokenizers") from error
+            raise InputError(f"{found}; expected a file written by the package tokenizers") from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._cache: dict[str, list[int]] = {}
@@ -355,10 +356,10 @@ class _Splitter:
         n_ids = self._tokenizer.get_vocab_size()
         if n_ids > config.vocab_size:
             found = f"the tokenizer has {n_ids:,} subwords, the encoder {config.vocab_size:,}"
-            raise InputError(f"{found}; expected at most as many in the tokenizer")
+            raise InputError(f"{found}; expected no more subwords in the tokenizer than in the encoder")
 
     def split(self, words: Sequence[str]) -> list[list[int]]:
-        """Return the subwords of each word; padding if a word has none."""
+        """Return the subwords of each word; a word without subwords gets a padding subword."""
         if len(self._cache) > MOST_CACHED_WORDS:
             self._cache.clear()
         return [self._cache.get(word) or self._split_word(word) for word in words]
@@ -371,7 +372,7 @@ class _Splitter:
 
 
 def word_states(module: "nn.Module", pieces: SubwordWindows) -> "Tensor":
-    """Return the states of words from a PyTorch module, (sentences, longest, size); 0 for a root."""
+    """Return the states of words from a PyTorch module, (sentences, longest, size); roots are all zeros."""
     import torch
     from torch.nn.functional import layer_norm
 
@@ -402,9 +403,10 @@ def to_numpy(module: "nn.Module") -> dict[str, npt.NDArray[Any]]:
 
 
 def _windows(sizes: Sequence[int], room: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield overlapping windows of words, and the words whose states each one provides.
+    """Yield overlapping windows of words, and the words whose states each window provides.
 
-    Windows overlap by about half; a word is taken from the window in which it is farthest from both ends.
+    Windows overlap by about half; the state of a word comes from the window in which it is farthest from both
+    ends.
     """
     ends = np.cumsum([0, *(min(size, room) for size in sizes)])
     first, start = 0, 0
@@ -427,7 +429,7 @@ def _packages() -> tuple[Any, Any]:
 
 @contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:  # noqa: ANN401
-    """Keep transformers from writing to the terminal."""
+    """Prevent transformers from writing to the terminal."""
     logging = transformers.utils.logging
     verbosity, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -469,7 +471,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _clean(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration, with nested ones, without references to code or packages."""
+    """Return a configuration without references to code or packages, also in nested configurations."""
     return {
         key: _clean(value) if isinstance(value, dict) else value
         for key, value in config.items()

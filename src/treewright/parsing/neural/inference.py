@@ -1,9 +1,9 @@
 """Inference without PyTorch: scores of arcs and relations from a trained network.
 
-Sentences of similar length are processed together, so that nearly all work is products of large matrices. The
-cells of a batch (roots and words) are stored in the order in which LSTMs read them: first the root of each
-sentence, then its first word, and so on, longer sentences first. Finished sentences drop out at the end, so
-no padding is needed.
+Sentences of similar length are processed together, so that nearly all of the work consists of products of
+large matrices. The cells of a batch (roots and words) are stored in the order in which LSTMs read them: first
+the roots of all sentences, then their first words, and so on; longer sentences come first. Sentences that
+have ended are missing at the end of a step, so no padding is needed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,19 +21,19 @@ from treewright.scale import one_blas_thread
 
 Floats = npt.NDArray[np.float32]
 Weights = Mapping[str, Floats]
-"""Weights of a network by their names in `treewright.parsing.neural.network`."""
+"""Weights of a network, by their names in `treewright.parsing.neural.network`."""
 SENTENCES_AT_A_TIME, CELLS_AT_A_TIME = 256, 4096
-"""Limits of a batch; a sentence with more cells is a batch of its own."""
+"""Maximum numbers of sentences and of cells per batch; a sentence with more cells is a batch of its own."""
 MOST_FORMS = 1 << 15
 """Maximum number of cached form vectors."""
 HALF = np.float32(0.5)
 NO_WEIGHTS = np.empty(0, dtype=np.float32)
 SMALL_PRODUCT, SMALL_DEPTH, SMALL_WIDTH = 1_000_000, 384, 16
-"""OpenBLAS uses different code for products of up to a million multiplications. By experiment, it rounds
-like the code for larger products if a matrix has at most this many rows and a multiple of this many columns.
-Products with a single vector always differ."""
+"""OpenBLAS uses different code for small products, of up to SMALL_PRODUCT multiplications. In experiments,
+this code rounds like the code for larger products if the matrix has at most SMALL_DEPTH rows and a multiple
+of SMALL_WIDTH columns. Products with a single vector are always rounded differently."""
 ROWS_AT_A_TIME = 256
-"""Number of rows of a product whose results stay in the cache of a core."""
+"""Number of rows of a product, chosen so that the results stay in the cache of a core."""
 
 
 class ReadSentence(NamedTuple):
@@ -42,11 +42,11 @@ class ReadSentence(NamedTuple):
     Attributes
     ----------
     arcs : array, (n + 1, n + 1)
-        Scores of arcs, heads in rows.
+        Scores of arcs, with heads in rows.
     label_heads, label_modifiers : array, (n + 1, size)
         Vectors that score relations.
     parts : dict of str to array, (n + 2, size)
-        Vectors that score second-order parts, by kind and role of words; the last row stands for no word.
+        Vectors that score second-order parts, by kind of part and role of words; the last row means no word.
     """
 
     arcs: Floats
@@ -60,8 +60,8 @@ class EncoderRunner:
 
     Results do not depend on the number of threads or on earlier sentences. With the OpenBLAS code for AVX-512
     (SkylakeX), they do not depend on the other sentences of a batch either. With its code for AVX2, and
-    perhaps with other libraries, the last bits of a row of a product depend on its position, and so on the
-    other sentences.
+    perhaps with other libraries, the last bits of a row of a product depend on its position, and therefore on
+    the other sentences.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class EncoderRunner:
         ]
 
     def encode(self, trees: Sequence[DepTree]) -> Iterator[tuple[list[int], Floats]]:
-        """Yield the states of roots and words, batch by batch, one sentence after another.
+        """Yield the states of roots and words in batches, one sentence after another.
 
         Yields
         ------
@@ -125,7 +125,7 @@ class EncoderRunner:
         return np.concatenate(parts, axis=1)
 
     def _read_context(self, trees: Sequence[DepTree], cells: "_Cells") -> Floats | None:
-        """Return the states of a pretrained encoder for each cell, or None without one."""
+        """Return the states of the pretrained encoder for each cell, or None if there is no encoder."""
         if "encoder" not in self._pretrained or self._inputs.encoder is None:
             return None
         rows = self._inputs.encoder.read_sentences([tree.words for tree in trees])
@@ -194,7 +194,7 @@ class NetworkRunner(EncoderRunner):
         return [found[number] for number in range(len(trees))]
 
     def arc_vectors(self, trees: Sequence[DepTree]) -> list[tuple[Floats, Floats]]:
-        """Return the vectors that score arcs in each sentence: of words as modifiers and as heads.
+        """Return the vectors that score arcs in each sentence: vectors of words as modifiers and as heads.
 
         Returns
         -------
@@ -220,7 +220,7 @@ class NetworkRunner(EncoderRunner):
         sentences : sequence of ReadSentence
             Results of the network.
         heads : sequence of array, (n,)
-            Heads from 1; 0 is the root.
+            Heads of words; 0 is the root.
 
         Returns
         -------
@@ -260,7 +260,7 @@ class NetworkRunner(EncoderRunner):
             yield ReadSentence(arcs, for_labels[mine, :label], for_labels[mine, label:], parts)
 
     def part_scores(self, kind: str, sentence: ReadSentence, words: Ids) -> Floats:
-        """Return the scores of second-order parts; `words` has their words in rows, -1 for none."""
+        """Return the scores of second-order parts; the rows of `words` are their words, and -1 means none."""
         product = self._part_weights[kind]
         for column, role in enumerate(PART_ROLES[kind]):
             product = product * sentence.parts[f"{kind}_{role}"][words[:, column]]
@@ -276,7 +276,7 @@ class _Cells(NamedTuple):
     spans : list of tuple of int
         First cell and number of cells of each time step.
     numbers : array, (n_cells,)
-        Cell numbers, sentence by sentence.
+        Numbers of the cells, one sentence after another.
     """
 
     spans: list[tuple[int, int]]
@@ -310,8 +310,8 @@ class _Lstm:
     """An LSTM in one direction.
 
     A single tanh computes all gates, because the logistic function of x is (tanh(x / 2) + 1) / 2. The factors
-    of 1/2 are part of the weights, which is exact for powers of 2. States and memory are scaled by 2 relative
-    to PyTorch.
+    of 1/2 are included in the weights; this is exact, because they are powers of 2. States and memory are
+    scaled by 2 relative to PyTorch.
     """
 
     def __init__(self, weights: Weights, layer: int, suffix: str) -> None:
@@ -329,7 +329,7 @@ class _Lstm:
         self._back = _prepare((back[order] * scale).T * HALF)
 
     def run(self, gates: Floats, spans: Sequence[tuple[int, int]], states: Floats) -> None:
-        """Fill the states of all cells; `gates` has their inputs and is overwritten."""
+        """Compute the states of all cells; `gates` contains the inputs of gates and is overwritten."""
         units = self.units
         n_rows = max(count for _, count in spans)
         hidden = np.zeros((_padded_rows(n_rows, self._back), units), dtype=np.float32)
@@ -381,7 +381,7 @@ class _FormReader:
         return np.array(found)
 
     def _make(self, forms: Sequence[str]) -> dict[str, Floats]:
-        """Return the vectors of forms; each form is computed separately, so that none depends on others."""
+        """Return the vectors of forms; the vector of a form does not depend on other forms."""
         by_length: dict[int, list[str]] = {}
         for form in forms:
             by_length.setdefault(len(form), []).append(form)
@@ -397,7 +397,7 @@ class _FormReader:
 
 
 def _convolve(vectors: Floats, filters: Floats, bias: Floats) -> Floats:
-    """Convolve the rows of vectors, (n, length, size), with filters; padding is 0."""
+    """Convolve sequences of vectors, (n, length, size), with filters; padding is 0."""
     length, size = vectors.shape[1:]
     window = len(filters) // size
     half = window // 2
@@ -409,7 +409,7 @@ def _convolve(vectors: Floats, filters: Floats, bias: Floats) -> Floats:
 
 
 def _multiply(rows: Floats, matrix: Floats, bias: Floats | None = None) -> Floats:
-    """Return ``rows @ matrix + bias``, where no row depends on the number of rows."""
+    """Return ``rows @ matrix + bias``; no row of the result depends on the number of rows."""
     found = np.empty((len(rows), matrix.shape[1]), dtype=np.float32)
     for start in range(0, len(rows), ROWS_AT_A_TIME):
         some, out = (each[start : start + ROWS_AT_A_TIME] for each in (rows, found))
@@ -425,7 +425,7 @@ def _multiply(rows: Floats, matrix: Floats, bias: Floats | None = None) -> Float
 
 
 def _padded_rows(n_rows: int, matrix: Floats) -> int:
-    """Return the number of rows with which a product is rounded like larger ones."""
+    """Return the minimum number of rows with which a product is rounded like larger products."""
     depth, width = matrix.shape
     if width % SMALL_WIDTH == 0 and depth <= SMALL_DEPTH:
         return max(n_rows, 2)

@@ -20,19 +20,19 @@ Ids = npt.NDArray[np.int32]
 COLUMNS = ("word", "lemma", "upos", "xpos")
 """Inputs with one value per word."""
 MAYBE_MISSING = ("lemma", "upos", "xpos")
-"""Inputs that may be missing: "_" for all words."""
+"""Inputs that may be missing; they are then "_" for all words."""
 ROOT_FORM = "\0root"
-"""Stands for the root, before the first word of each sentence."""
+"""Stands for the root, which precedes the first word of each sentence."""
 FIRST, LAST = "\0first", "\0last"
-"""Stand for the start and the end of each word."""
+"""Symbols for the start and the end of each word."""
 MAX_CHARACTERS = 24
-"""Maximum number of characters of a word that are used; longer words keep those at both ends."""
+"""Maximum number of characters of a word; of longer words, only the characters at both ends are used."""
 MOST_CACHED = 1 << 18
 """Maximum number of cached combinations of word and tags."""
 
 
 class Padded(NamedTuple):
-    """A batch of sentences as padded arrays; 0 is unknown, or no word.
+    """A batch of sentences as padded arrays; 0 means an unknown value or padding.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Padded(NamedTuple):
     states : array, (n_sentences, longest, size), optional
         States of a pretrained encoder.
     pieces : SubwordWindows, optional
-        Subwords instead of states, for an encoder that is fine-tuned.
+        Subwords, which replace `states` if the encoder is fine-tuned.
     """
 
     lengths: Ids
@@ -65,18 +65,19 @@ class Padded(NamedTuple):
 
 
 class DistinctWords(NamedTuple):
-    """The distinct words of a batch; 0 is unknown, or no feature.
+    """The distinct words of a batch; 0 means an unknown value or no feature.
 
     Attributes
     ----------
     columns : dict of str to array, (n_distinct,)
-        Values by the names in COLUMNS. Word 0 is the root.
+        Values by the names in COLUMNS; word 0 is the root.
     feats : array, (n_distinct, most)
         Morphological features.
     forms : list of str
         The forms.
     places : array, (n_cells,)
-        The distinct word of each cell: root and words of the first sentence, then of the second, and so on.
+        Number of the distinct word of each cell. Cells are the root and the words of the first sentence, then
+        of the second, and so on.
     """
 
     columns: dict[str, Ids]
@@ -91,7 +92,7 @@ class WordInputs(Model):
     Parameters
     ----------
     vocabularies : mapping of str to Vocabulary
-        One for each of COLUMNS, for features ("feats") and for characters ("characters").
+        A vocabulary for each of COLUMNS, for features ("feats") and for characters ("characters").
     vectors : WordVectors, optional
         Pretrained word vectors.
     encoder : PretrainedEncoder, optional
@@ -126,9 +127,9 @@ class WordInputs(Model):
         max_vectors: int | None = DEFAULT_MAX_VECTORS,
         encoder: PretrainedEncoder | str | os.PathLike[str] | None = None,
     ) -> "WordInputs":
-        """Build the vocabularies of sentences; words and lemmas need `min_count` occurrences.
+        """Build the vocabularies of sentences; words and lemmas must occur at least `min_count` times.
 
-        Rarer ones get the number 0, so that a network learns to handle unknown words.
+        Rarer words and lemmas get the number 0, so that a network learns to handle unknown words.
 
         Parameters
         ----------
@@ -170,7 +171,7 @@ class WordInputs(Model):
         return cls(vocabularies, vectors, encoder)
 
     def sizes(self) -> dict[str, int]:
-        """Return the size of each vocabulary or vector; 0 for inputs without information."""
+        """Return the size of each vocabulary or vector; inputs without information have size 0."""
         sizes = {
             name: len(one) if len(one.strings) > (name in COLUMNS) + (name in MAYBE_MISSING) else 0
             for name, one in self.vocabularies.items()
@@ -179,7 +180,7 @@ class WordInputs(Model):
         return sizes | {name: one.size if one is not None else 0 for name, one in pretrained.items()}
 
     def pad(self, trees: Sequence[DepTree]) -> Padded:
-        """Return sentences as padded arrays, with the root before the first word of each."""
+        """Return sentences as padded arrays; the root precedes the first word of each sentence."""
         lengths = np.array([len(tree) + 1 for tree in trees], dtype=np.int32)
         shape = (len(trees), int(lengths.max(initial=1)))
         numbers = np.zeros((*shape, len(COLUMNS)), dtype=np.int32)
@@ -204,7 +205,7 @@ class WordInputs(Model):
         return self._add_pretrained(batch, trees, list(forms))
 
     def _add_pretrained(self, batch: Padded, trees: Sequence[DepTree], forms: Sequence[str]) -> Padded:
-        """Add the vectors of forms and the states of words, if there is something pretrained."""
+        """Add pretrained word vectors and encoder states, if there are any."""
         if self.vectors is not None:
             batch = batch._replace(vectors=self.vectors.look_up(forms))
         if self.encoder is not None:
@@ -256,7 +257,7 @@ class WordInputs(Model):
 
 
 def _columns(tree: DepTree) -> tuple[Sequence[str], ...]:
-    """Return the values of words, in the order of COLUMNS."""
+    """Return the values of all words, in the order of COLUMNS."""
     return [word.lower() for word in tree.words], tree.lemmas, tree.upos, tree.xpos
 
 

@@ -1,4 +1,4 @@
-"""Losses for arc scores: per word, or of whole trees with the charts of the decoders."""
+"""Losses of arc scores, for single words or for whole trees with the charts of the decoders."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from treewright.parsing.neural.probabilities import marginals_by
 from treewright.parsing.neural.sizes import PART_ROLES
 
 PRUNING_THRESHOLD, MAX_HEADS = 1e-3, 6
-"""Limits for arcs whose second-order parts are used in training."""
+"""Limits of pruning: in training, only second-order parts over the remaining arcs are used."""
 IGNORED = -1
 """Head of padding."""
 
@@ -76,7 +76,8 @@ def second_order_loss(
 ) -> Tensor:
     """Return the negative log-probability of gold trees, scored by arcs, siblings and grandchildren.
 
-    It is normalised over projective trees over the gold arcs and the arcs that are probable on their own.
+    Probabilities are normalised over the projective trees that consist of gold arcs and of arcs with a high
+    first-order score.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 The vectors of a word's form, characters, lemma, tag and features are concatenated. A bidirectional LSTM
 encodes them. Biaffine functions of its states score each pair of words as head and modifier, and each
-relation of such a pair. Only training imports this module: parsing does not need PyTorch.
+relation between them. Only training imports this module: parsing does not need PyTorch.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ class SentenceEncoder(nn.Module):
     Parameters
     ----------
     sizes : dict of str to int
-        Sizes of the vocabularies and pretrained vectors; 0 for unused inputs.
+        Sizes of the vocabularies and pretrained vectors; unused inputs have size 0.
     units : int
         Number of LSTM units in each direction.
     layers : int
@@ -104,7 +104,7 @@ class SentenceEncoder(nn.Module):
         return vectors * kept / (1 - self.dropout)
 
     def _drop_shared(self, vectors: Tensor) -> Tensor:
-        """Drop random units, the same for all words of a sentence."""
+        """Drop random units, the same units for all words of a sentence."""
         if not self.training:
             return vectors
         kept = torch.rand(vectors.shape[0], 1, vectors.shape[2], device=vectors.device) >= self.dropout
@@ -117,7 +117,7 @@ class ParserNetwork(SentenceEncoder):
     Parameters
     ----------
     sizes : dict of str to int
-        Sizes of the vocabularies; 0 for unused inputs.
+        Sizes of the vocabularies; unused inputs have size 0.
     n_labels : int
         Number of relations.
     settings : BiaffineSettings
@@ -154,7 +154,7 @@ class ParserNetwork(SentenceEncoder):
         return (modifiers @ self.arc_matrix + self.arc_bias) @ heads.transpose(1, 2)
 
     def score_labels(self, states: Tensor, heads: Tensor) -> Tensor:
-        """Return the scores of relations to the given heads, (sentences, longest, labels)."""
+        """Return the scores of the relations of words to the given heads, (sentences, longest, labels)."""
         above = self._drop_shared(self.label_head(states))
         below = self._drop_shared(self.label_modifier(states))
         above = above.gather(1, heads.unsqueeze(-1).expand(-1, -1, above.shape[-1]))
@@ -163,7 +163,7 @@ class ParserNetwork(SentenceEncoder):
         return torch.einsum("bnx,lxy,bny->bnl", below, self.label_tensor, above)
 
     def read_parts(self, states: Tensor) -> dict[str, Tensor]:
-        """Return vectors of words in each role, (sentences, longest + 1, size); the last is no word."""
+        """Return vectors of words in each role, (sentences, longest + 1, size); the last means no word."""
         last = self.absent.expand(len(states), 1, -1)
         return {
             name: torch.cat([self._drop_shared(layer(states)), last], dim=1)
@@ -171,7 +171,7 @@ class ParserNetwork(SentenceEncoder):
         }
 
     def score_parts(self, kind: str, vectors: dict[str, Tensor], number: int, words: Tensor) -> Tensor:
-        """Return the scores of the parts of a sentence; `words` has their words in rows, -1 for none."""
+        """Return the scores of the parts of a sentence; rows of `words` are their words, -1 means none."""
         product: Tensor = self.get_parameter(f"{kind}_weights")
         for column, role in enumerate(PART_ROLES[kind]):
             product = product * vectors[f"{kind}_{role}"][number, words[:, column]]

@@ -1,4 +1,4 @@
-"""The PyTorch layers between a network and word vectors or a pretrained encoder."""
+"""The PyTorch layers that connect word vectors or a pretrained encoder to a network."""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,7 +16,7 @@ class PretrainedLayers(nn.Module):
     Parameters
     ----------
     sizes : mapping of str to int
-        Sizes of word vectors ("vectors") and of encoder states ("encoder"); 0 or missing if unused.
+        Sizes of word vectors ("vectors") and of encoder states ("encoder"); unused ones are 0 or missing.
     """
 
     vectors: nn.Linear

@@ -1,4 +1,4 @@
-"""Probabilities of the heads of words, matching the training loss of the arc scores."""
+"""Probabilities of the heads of words, computed in the same way as in the training loss of arc scores."""
 
 from collections.abc import Callable
 
@@ -11,8 +11,8 @@ Square = npt.NDArray[np.float64]
 def marginals_by(loss: str) -> Callable[[Square, bool, Square], float]:
     """Return the compiled function that computes the marginal probabilities of arcs.
 
-    It takes scores (heads in rows), whether trees have a single root, and an array to fill. It returns the
-    log partition function over projective or all trees.
+    The function takes scores (heads in rows), whether trees have a single root, and an array to fill. It
+    returns the log partition function over projective trees or over all trees.
     """
     if loss == "projective":
         from treewright.native.dependency.eisner import arc_marginals as found
@@ -23,7 +23,7 @@ def marginals_by(loss: str) -> Callable[[Square, bool, Square], float]:
 
 
 def head_probabilities(scores: Square, loss: str, *, single_root: bool) -> Square:
-    """Return the probabilities of heads (rows): of each word separately, or as marginals over trees."""
+    """Return the probabilities of heads (rows), for each word separately or as marginals over trees."""
     if loss == "head":
         return np.exp(log_probabilities(scores))
     found = np.zeros_like(scores)
@@ -32,7 +32,7 @@ def head_probabilities(scores: Square, loss: str, *, single_root: bool) -> Squar
 
 
 def log_probabilities(arcs: Square) -> Square:
-    """Return the log-probabilities of heads, of each word separately; 0 where there is no arc."""
+    """Return the log-probabilities of heads, for each word separately; 0 where no arc is possible."""
     masked = arcs.copy()
     np.fill_diagonal(masked, -np.inf)
     masked[:, 0] = 0.0
@@ -42,7 +42,7 @@ def log_probabilities(arcs: Square) -> Square:
 
 
 def log_sum(values: Square, axis: int) -> Square:
-    """Return the log-sum-exp along an axis, which is kept."""
+    """Return the log-sum-exp along an axis; the axis is kept with size 1."""
     highest = values.max(axis=axis, keepdims=True)
     found: Square = highest + np.log(np.exp(values - highest).sum(axis=axis, keepdims=True))
     return found

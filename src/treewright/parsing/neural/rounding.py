@@ -11,16 +11,16 @@ Floats = npt.NDArray[np.float32]
 LARGEST = 6e4
 """Largest number in half precision."""
 LEVELS = 31
-"""Number of magnitudes besides 0; with 15, a parser of EWT loses 0.2 points of LAS."""
+"""Number of magnitudes in addition to 0; with 15, a parser trained on EWT loses 0.2 points of LAS."""
 SMALLEST_TABLE = 1024
 """Minimum size of a table that is quantised."""
 UNITS = ":units"
-"""Suffix of the names of the units of quantised rows."""
+"""Suffix of the names of arrays with the units of quantised rows."""
 
 
 @dataclass(frozen=True)
 class HalfPrecision:
-    """Half-precision numbers as a field of a model; in a compact file, tables have one byte per number.
+    """Half-precision numbers, as a field of a model; in a compact file, tables have one byte per number.
 
     Parameters
     ----------

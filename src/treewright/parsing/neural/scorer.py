@@ -31,7 +31,7 @@ from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS
 from treewright.parsing.neural.weights import NetworkWeights
 
 UNFIT = -100.0
-"""Score of a relation that never occurs with the root, for root arcs, and vice versa."""
+"""Score of a relation on a root arc if it never occurs with the root, and likewise on other arcs."""
 
 
 class NeuralScorer(PartScorer):
@@ -39,8 +39,8 @@ class NeuralScorer(PartScorer):
 
     A bidirectional LSTM encodes the vectors of a word's form, characters, lemma, tags and morphological
     features. Biaffine functions of its states score arcs and relations (Dozat & Manning 2017). Training needs
-    PyTorch (the extra ``neural``); parsing does not. A parser uses a fitted scorer as it is, so that a
-    network can be trained on a machine with a GPU and the rest of the parser elsewhere.
+    PyTorch (the extra ``neural``); parsing does not. A parser does not train a fitted scorer again, so that a
+    network can be trained on a machine with a GPU, and the rest of the parser elsewhere.
 
     Parameters
     ----------
@@ -57,25 +57,26 @@ class NeuralScorer(PartScorer):
     part_size : int
         Size of the vectors that score siblings and grandchildren.
     dropout : float
-        Dropout of the inputs of each layer, and of all inputs of a word.
+        Dropout of the inputs of each layer, and of whole words.
     epochs : int
         Number of passes over the training sentences.
     learning_rate : float
         Peak learning rate, after a warm-up; it then decreases to 0.
     loss : {"head", "projective", "matrix-tree"}
-        Loss of arcs; cross-entropy of each head, of projective trees, or of all trees (matrix-tree).
+        Loss of arcs: cross-entropy of single heads, of projective trees, or of all trees ("matrix-tree").
     min_count : int
-        Minimum count of words and lemmas with their own embedding.
+        Minimum count for a word or lemma to have its own embedding.
     networks : int
-        Number of networks to train with different initial weights and to average.
+        Number of networks to train with different initial weights; their scores are averaged.
     patience : int, optional
         Early-stopping patience in epochs (needs a dev set). The best epoch is always kept.
     vectors : str, optional
-        File of word vectors: text of word2vec, GloVe or fastText, or gzip. Training does not change them.
+        File of word vectors in the text format of word2vec, GloVe or fastText, plain or gzip. Training does
+        not change the vectors.
     max_vectors : int
         Number of vectors to keep from the beginning of the file, in addition to those of training words.
     encoder : str, optional
-        Folder of a pretrained Hugging Face encoder (needs the extra encoder, for parsing too).
+        Folder of a pretrained Hugging Face encoder (training and parsing need the encoder extra).
     tune_encoder : bool
         Fine-tune the encoder with the network. A frozen encoder is faster.
     encoder_learning_rate : float
@@ -83,7 +84,7 @@ class NeuralScorer(PartScorer):
     precision : {"float32", "bfloat16"}
         Precision of training; bfloat16 is faster on GPUs.
     device : str
-        PyTorch device for training: auto, cpu, cuda or another.
+        PyTorch device for training, such as "cpu" or "cuda" ("auto": a GPU if there is one).
     random_state : int
         Seed of the random number generator.
     n_jobs : int
@@ -96,7 +97,7 @@ class NeuralScorer(PartScorer):
     labels_ : Vocabulary
         The relations.
     fits_ : array of bool, (2, n_relations)
-        Which relations occur with a head word, and which with the root.
+        Which relations occur with a word as head, and which with the root.
     weights_ : list of dict of str to ndarray
         Weights of each network.
     temperature_ : float
@@ -192,7 +193,7 @@ class NeuralScorer(PartScorer):
         return 2 if self.second_order else 1
 
     def check_options(self) -> None:
-        """Raise an error for missing files or devices, or if PyTorch is not installed."""
+        """Raise an error if a file, a device or PyTorch is missing."""
         check_params(self)
         find_device(self.device)
         if self.vectors is not None and not os.path.exists(self.vectors):
@@ -207,7 +208,7 @@ class NeuralScorer(PartScorer):
         dev: Sequence[DepTree] | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        """Train the networks; a fitted scorer stays unchanged."""
+        """Train the networks; a scorer that is already fitted stays unchanged."""
         if self.is_fitted:
             return
         check_params(self)
@@ -215,7 +216,7 @@ class NeuralScorer(PartScorer):
         from treewright.parsing.neural.training import NetworkTrainer, TrainingSettings, train_networks
 
         if self.tune_encoder and self.networks > 1:
-            found = f"{setting('networks', self.networks)} with {setting('tune_encoder', True)}"
+            found = f"{setting('networks', self.networks)} does not work with {setting('tune_encoder', True)}"
             raise InputError(f"{found}; expected one network, because a model has one encoder")
         device = find_device(self.device)
         inputs = WordInputs.from_trees(
@@ -257,7 +258,7 @@ class NeuralScorer(PartScorer):
         self.restore()
 
     def calibrate(self, batch: Batch) -> None:
-        """Fit the temperature that maximises the likelihood of the heads of these sentences."""
+        """Fit the temperature: maximise the likelihood of the heads of these sentences."""
         trees = [tree for tree in batch.trees if len(tree)]
         single_root = all((tree.heads == 0).sum() == 1 for tree in trees)
         self.temperature_ = 1.0
@@ -289,7 +290,7 @@ class NeuralScorer(PartScorer):
     _runners: list[NetworkRunner]
 
     def prepare(self, batch: Batch) -> Self:
-        """Return a scorer with the results of the networks for a batch."""
+        """Return a copy of the scorer that has the results of the networks for a batch."""
         if vars(self).get("_batch") is batch:
             return self
         found = copy(self)
@@ -310,7 +311,7 @@ class NeuralScorer(PartScorer):
         return [read[number] for read in self._read]
 
     def score_arcs(self, tree: DepTree) -> npt.NDArray[np.float64]:
-        """Return the log-probabilities of heads (rows), of each word separately."""
+        """Return the log-probabilities of heads (rows), for each word separately."""
         return log_probabilities(_mean([one.arcs for one in self._sentences(tree)]) / self.temperature_)
 
     def arc_vectors(

@@ -12,7 +12,7 @@ CHARACTER_SIZE, FORM_SIZE = 32, 100
 WINDOW = 3
 """Width of a convolution filter, in characters."""
 SLOPE = 0.1
-"""Negative slope of the activation function."""
+"""Slope of the activation function for negative values."""
 PART_ROLES = {"pair": ("head", "sibling", "modifier"), "grandchild": ("top", "head", "modifier")}
 """Roles of the words of second-order parts, in the order of `Lattice.words`."""
 
@@ -32,7 +32,7 @@ class BiaffineSettings:
     dropout : float
         Dropout of the inputs of each layer.
     part_size : int
-        Size of the vectors of words in second-order parts; 0 without them.
+        Size of the vectors of words in second-order parts; 0 if there are no such parts.
     """
 
     units: int
@@ -49,7 +49,7 @@ def encoder_shapes(sizes: Mapping[str, int], *, units: int, layers: int) -> dict
     Parameters
     ----------
     sizes : mapping of str to int
-        Sizes of the vocabularies and pretrained vectors; 0 for unused inputs.
+        Sizes of the vocabularies and pretrained vectors; unused inputs have size 0.
     units : int
         Number of LSTM units in each direction.
     layers : int

@@ -26,13 +26,13 @@ from treewright.parsing.neural.weights import round_weights
 from treewright.progress import prefixed, report, task
 
 MAX_NORM = 5.0
-"""Maximum norm of a gradient; longer ones are clipped."""
+"""Maximum norm of a gradient; longer gradients are clipped."""
 WARM_UP = 0.05
-"""Share of the steps for the warm-up of the learning rate."""
+"""Fraction of the steps in which the learning rate is warmed up."""
 FEWEST_STEPS, MIN_BATCH, MAX_BATCH = 100, 300, 2000
-"""Target number of batches per epoch, and limits of the number of words per batch."""
+"""Target number of batches per epoch, and minimum and maximum number of words per batch."""
 SECOND_ORDER_FROM = 0.5
-"""Share of the epochs after which second-order parts are trained as well."""
+"""Fraction of the epochs after which second-order parts are trained as well."""
 EVALUATED_AT_A_TIME = 10_000
 """Number of words per batch in evaluations."""
 
@@ -56,9 +56,9 @@ class TrainingSettings:
 def train_networks(
     n_networks: int, n_jobs: int, train: Callable[[int], Weights]
 ) -> list[dict[str, npt.NDArray[np.float32]]]:
-    """Train several networks, in parallel if possible, and return their weights; `train` takes a number.
+    """Train networks one after another, with `n_jobs` threads; `train` takes the number of a network.
 
-    Saving rounds the weights; they are rounded now, so that saving does not change scores.
+    The returned weights are rounded to the precision of saved models, so that saving does not change scores.
     """
     n_threads = torch.get_num_threads()
     torch.set_num_threads(n_jobs)
@@ -79,7 +79,7 @@ class EncodedSentences(NamedTuple):
     labels: Vocabulary
 
     def gold(self, numbers: Sequence[int], width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the heads and relations of sentences, IGNORED for padding."""
+        """Return the heads and relations of sentences; padding is IGNORED."""
         heads = np.full((len(numbers), width), IGNORED, dtype=np.int64)
         labels = np.full((len(numbers), width), IGNORED, dtype=np.int64)
         for row, number in enumerate(numbers):
@@ -141,9 +141,9 @@ class EpochTrainer:
         raise NotImplementedError
 
     def _run(self, sizes: npt.NDArray[np.int64], *, has_dev: bool) -> dict[str, npt.NDArray[np.float32]]:
-        """Train on sentences of these sizes; return the weights of the best epoch on dev, or of the last.
+        """Train on sentences of these sizes; return the weights of the best epoch on dev (or the last epoch).
 
-        The weights of a fine-tuned encoder are not returned but written to the encoder of the inputs.
+        The weights of a fine-tuned encoder are not returned; they replace those of the encoder of the inputs.
         """
         encoder = self._inputs.encoder
         if encoder is None:
@@ -304,7 +304,7 @@ class NetworkTrainer(EpochTrainer):
         return score, f"dev UAS {uas:.2f}, LAS {las:.2f} (greedy)"
 
     def evaluate(self, trees: Sequence[DepTree]) -> tuple[float, float]:
-        """Return UAS and LAS, with the head of each word predicted separately."""
+        """Return the UAS and LAS of greedy predictions, with the head of each word predicted separately."""
         sentences = EncodedSentences(trees, self._labels)
         sizes = np.array([len(tree) for tree in trees], dtype=np.int64)
         n_heads = n_both = 0

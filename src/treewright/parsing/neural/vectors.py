@@ -1,6 +1,7 @@
 """Pretrained word vectors from text files of word2vec, GloVe and fastText.
 
-Training does not change the vectors. Their benefit is that they cover words that the training sentences lack.
+Training does not change the vectors. They are useful because they cover words that do not occur in the
+training sentences.
 """
 
 from collections.abc import Iterable, Sequence
@@ -57,11 +58,11 @@ class WordVectors(Model):
         return int(self.table.shape[1])
 
     def number(self, form: str) -> int:
-        """Return the number of the vector of a form or of its lower case; 0 if there is none."""
+        """Return the number of the vector of a form or of its lower-cased form; 0 if there is none."""
         return self.vocabulary.id(form) or self.vocabulary.id(form.lower())
 
     def look_up(self, forms: Sequence[str]) -> Floats:
-        """Return the vectors of forms, (n_forms, size); 0 for forms without a vector."""
+        """Return the vectors of forms, (n_forms, size); forms without a vector get 0."""
         numbers = np.array([self.number(form) for form in forms], dtype=np.int64)
         found: Floats = self.table[np.maximum(numbers - 1, 0)].astype(np.float32)
         found[numbers == 0] = 0
@@ -88,18 +89,19 @@ def read_vectors(
     Parameters
     ----------
     source : path or file
-        One word with its numbers per line, the most frequent words first. An optional first line has the
-        numbers of words and dimensions.
+        One word with its vector per line, the most frequent words first. A first line with the number of
+        words and of dimensions is optional.
     words : iterable of str
-        Forms whose vectors are kept wherever they are in the file, as they are or in lower case.
+        Forms whose vectors, and those of their lower-cased forms, are always kept.
     max_vectors : int, optional
-        Number of vectors to keep from the beginning of the file; 0 keeps only those of `words`, None all.
+        Number of vectors to keep from the beginning of the file; 0 keeps only those of `words`, and None
+        keeps all vectors.
 
     Raises
     ------
     FormatError
-        If the file is empty, truncated or not UTF-8, if lines have different sizes, or if it has an invalid
-        number, NaN, infinity or a duplicate word.
+        If the file is empty, truncated or not UTF-8, if vectors have different sizes, or if the file contains
+        an invalid number, NaN, infinity or a duplicate word.
     """
     if max_vectors is not None:
         check_integer("max_vectors", max_vectors)
@@ -136,7 +138,7 @@ def read_vectors(
         blocks.append(np.array(rows))
     if not blocks:
         found = f"no vector of the {len(wanted):,} requested words"
-        raise FormatError(name, line, found, "vectors of words of this language")
+        raise FormatError(name, line, found, "vectors for words of this language")
     return WordVectors(Vocabulary(list(lines)), _scale(name, np.concatenate(blocks), list(lines.values())))
 
 
@@ -147,14 +149,14 @@ def _to_vocabulary(strings: list[str]) -> Vocabulary:
 
 
 def _read_header(text: str) -> tuple[int, int] | None:
-    """Return the numbers of words and dimensions, if the line is a header."""
+    """Return the number of words and of dimensions if the line is a header, or else None."""
     numbers = text.split(" ")
     is_header = len(numbers) == 2 and all(each.isascii() and each.isdecimal() for each in numbers)
     return (int(numbers[0]), int(numbers[1])) if is_header and int(numbers[1]) > 0 else None
 
 
 def _split(name: str, line: int, text: str, size: int) -> tuple[str, str]:
-    """Return the word of a line and its numbers; a word may contain spaces, but no number after a space."""
+    """Return the word of a line and its numbers; a word with spaces cannot end in a number."""
     n_found = text.count(" ")
     word, numbers = text, ""
     if n_found == size > 0:
@@ -190,11 +192,11 @@ def _to_numbers(name: str, line: int, text: str) -> Floats:
 
 
 def _check_whole(name: str, line: int, n_read: int, n_announced: int | None) -> None:
-    """Raise an error if a completely read file has no vectors, or not as many as its header says."""
+    """Raise an error if a file that was read to the end has no vectors, or not the number in its header."""
     if not n_read:
         raise FormatError(name, 1, "no vectors", "a word and its numbers per line")
     if n_announced is not None and n_read != n_announced:
-        raise FormatError(name, line, f"{n_read:,} vectors", f"{n_announced:,}, as line 1 says")
+        raise FormatError(name, line, f"{n_read:,} vectors", f"{n_announced:,}, the number in line 1")
 
 
 def _scale(name: str, table: Floats, lines: Sequence[int]) -> npt.NDArray[np.float16]:
@@ -203,6 +205,6 @@ def _scale(name: str, table: Floats, lines: Sequence[int]) -> npt.NDArray[np.flo
     longest = int(lengths.argmax())
     if lengths[longest] > LARGEST * mean:
         found = f"a vector of length {lengths[longest]:.3g}"
-        raise FormatError(name, lines[longest], found, f"lengths around their mean of {mean:.3g}")
+        raise FormatError(name, lines[longest], found, f"lengths close to the mean of {mean:.3g}")
     table /= mean
     return table.astype(np.float16)

@@ -12,14 +12,14 @@ from treewright.native.span.charts import best_span_trees, span_marginals
 from treewright.parsing.span.labels import LabelledSpans, all_spans, span_rows
 
 BYTES_PER_DERIVATION = 64
-"""Memory of a chart node, including the candidates for the next derivation."""
+"""Memory of a chart node in bytes, including the candidates for the next derivation."""
 MAX_BYTES = 1 << 28
 LONGEST = 250
 """Maximum length of a sentence that is parsed as a whole."""
 
 
 def longest_whole(k: int) -> int:
-    """Return the maximum length of a sentence whose `k` best trees are found as a whole."""
+    """Return the maximum length of a sentence whose `k` best trees are found without cutting it."""
     return max(20, min(LONGEST, int((MAX_BYTES / (1.5 * BYTES_PER_DERIVATION * k)) ** 0.5)))
 
 
@@ -38,8 +38,8 @@ def best_trees(
 ) -> list[tuple[LabelledSpans, float]]:
     """Return the `k` best trees over `n` words with their scores, the best first.
 
-    Each span of a `k`-best tree has one of its `k` best labels, because a better label makes a better tree.
-    Other labels are skipped.
+    In each of the `k` best trees, the label of a span is one of the `k` best labels of that span, so other
+    labels are skipped.
     """
     table = with_empty(scores, n)
     labels, columns = _best_columns(table, min(k, table.shape[1]))
@@ -70,7 +70,7 @@ def _best_columns(table: FloatArray, n_columns: int) -> tuple[IntArray, FloatArr
 def marginals(
     scores: npt.NDArray[np.floating], n: int, *, is_rooted: bool
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return the probability of each label at each span, and of each span.
+    """Return the probabilities of the labels of each span, and those of the spans.
 
     Returns
     -------

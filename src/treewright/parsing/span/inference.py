@@ -13,7 +13,7 @@ from treewright.parsing.span.labels import all_spans
 ROWS_AT_A_TIME = 4096
 """Number of spans per batch, so that their vectors stay in the cache."""
 EPSILON = 1e-5
-"""Added to variances before division."""
+"""Number that is added to variances before division."""
 
 
 class SpanRunner(EncoderRunner):
@@ -38,7 +38,7 @@ class SpanRunner(EncoderRunner):
     def score(self, trees: Sequence[DepTree]) -> list[Floats]:
         """Return the scores of labels for all spans of each sentence, (n_spans, n_labels).
 
-        Spans are in the order of `span_rows`; the empty label is left out.
+        Spans are in the order of `span_rows`; the empty label has no column.
         """
         found: dict[int, Floats] = {}
         for numbers, states in self.encode(trees):

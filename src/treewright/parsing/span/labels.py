@@ -1,8 +1,8 @@
 """Conversion between constituency trees and labelled spans.
 
-The label of a span is the unary chain of all constituents with the same words, from the highest to the
-lowest. Words that are not constituents have the empty chain, number 0. Tags are not labels, and neither is a
-root that all trees share.
+The label of a span is the unary chain of all constituents with exactly these words, from the highest to the
+lowest. A word that is not a constituent has the empty chain, which is number 0. Tags are not labels, and
+neither is a root that all trees share.
 """
 
 from collections import Counter
@@ -31,19 +31,19 @@ class LabelledSpans(NamedTuple):
     labels: IntArray
 
     def rows(self, n: int) -> IntArray:
-        """Return the numbers of the spans among all spans of `n` words, sorted by start and end."""
+        """Return the numbers of the spans in the list of all spans of `n` words, sorted by start and end."""
         return span_rows(n, self.starts, self.ends)
 
 
 def span_rows(n: int, starts: IntArray, ends: IntArray) -> IntArray:
-    """Return the numbers of spans among all spans of `n` words, sorted by start and end."""
+    """Return the numbers of spans in the list of all spans of `n` words, sorted by start and end."""
     rows: IntArray = starts * n - starts * (starts - 1) // 2 + ends - starts - 1
     return rows
 
 
 @lru_cache(maxsize=64)
 def all_spans(n: int) -> tuple[IntArray, IntArray]:
-    """Return the starts and ends of all spans of `n` words, in the order of `span_rows`; read-only."""
+    """Return read-only starts and ends of all spans of `n` words, in the order of `span_rows`."""
     starts, ends = (each.astype(np.int32) for each in np.triu_indices(n + 1, 1))
     starts.flags.writeable = ends.flags.writeable = False
     return starts, ends
@@ -69,7 +69,7 @@ class SpanLabels(Model):
     Parameters
     ----------
     chains : sequence of tuple of str
-        Chains of labels; the empty one first.
+        Chains of labels; the first one is empty.
     root : str or None
         The root label that all trees share, if it is not a constituent.
     """
@@ -134,7 +134,7 @@ class SpanLabels(Model):
 
 
 def collect_chains(tree: ConstTree, root: str | None) -> dict[tuple[int, int], Chain]:
-    """Return the labels of all constituents of a tree by start and end, the highest label first."""
+    """Return the chain of labels of each span (start, end) of a tree, the highest label first."""
     sizes = tree.sizes
     n_before = np.concatenate([[0], np.cumsum(sizes == 1)])
     inner = np.flatnonzero(sizes > TAGGED)

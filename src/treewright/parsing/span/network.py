@@ -1,9 +1,10 @@
 """The PyTorch network that scores the labels of spans (Stern et al. 2017; Kitaev & Klein 2018).
 
-A bidirectional LSTM encodes the words. A span is represented by the difference between the states at its
-ends, forward and backward. A normalised hidden layer over it scores every label. The layer before
-normalisation is linear in the states, so it is computed once per boundary between words, and the vectors of
-two boundaries are subtracted. Only training imports this module: parsing does not need PyTorch.
+A bidirectional LSTM encodes the words. A span is represented by the differences between the forward states,
+and between the backward states, at its ends. A normalised hidden layer over this representation scores every
+label. The layer before normalisation is linear in the states, so it is computed once per boundary between
+words, and the vectors of two boundaries are subtracted. Only training imports this module: parsing does not
+need PyTorch.
 """
 
 from dataclasses import dataclass
@@ -46,9 +47,9 @@ class SpanNetwork(SentenceEncoder):
     Parameters
     ----------
     sizes : dict of str to int
-        Sizes of the vocabularies; 0 for unused inputs.
+        Sizes of the vocabularies; unused inputs have size 0.
     n_labels : int
-        Number of labels without the empty label, whose score is 0.
+        Number of labels, not counting the empty label, whose score is 0.
     settings : SpanNetworkSettings
         Sizes of the network.
     """
@@ -72,7 +73,7 @@ class SpanNetwork(SentenceEncoder):
         states : Tensor, (sentences, longest, 2 * units)
             States of the root and the words.
         starts, ends : array of int, (spans,)
-            Flat rows of `states`: the word before the first word of each span, and its last word.
+            Flat rows in `states` of the word before each span, and of its last word.
         """
         forward, backward = states[..., : self.units], states[..., self.units :]
         following = nn.functional.pad(backward[:, 1:], (0, 0, 0, 1))

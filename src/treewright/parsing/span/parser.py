@@ -37,11 +37,11 @@ from treewright.tagging.tagger import Tagger
 Floats = npt.NDArray[np.float32]
 SENTENCES_AT_A_TIME = 64
 TEMPERATURES = 2.0 ** np.arange(-2, 3.01, 0.125)
-"""Candidate temperatures; the one that maximises the likelihood of dev trees is chosen."""
+"""Temperatures to try; the one that maximises the likelihood of dev trees is chosen."""
 N_CALIBRATED = 500
-"""Number of dev sentences for fitting the temperature."""
+"""Maximum number of dev sentences for fitting the temperature."""
 MAX_SCORE = 1e6
-"""Limit of label scores, because weights from a file may have any size."""
+"""Maximum absolute score of a label; it is limited because weights from a file can be arbitrarily large."""
 
 
 class SpanMarginal(NamedTuple):
@@ -94,9 +94,10 @@ class SpanParser(ConstituentAnnotator):
     span_size : int
         Size of the hidden layer that scores spans.
     min_count : int
-        Minimum count of a word to have an embedding. Other words are represented by their characters and tag.
+        Minimum count for a word to have an embedding. Rarer words are represented by their characters and
+        tag.
     loss : {"crf", "margin"}
-        Loss: the negative log-likelihood of trees, or the margin between trees.
+        Loss: the negative log-likelihood of trees ("crf"), or a margin loss ("margin").
     learning_rate : float
         Peak learning rate, after a warm-up; it then decreases to zero.
     dropout : float
@@ -106,7 +107,7 @@ class SpanParser(ConstituentAnnotator):
     patience : int
         Early-stopping patience in epochs. The best epoch is always kept.
     networks : int
-        Number of networks to train with different initial weights and to average.
+        Number of networks with different initial weights, whose scores are averaged.
     folds : int
         Number of jackknife folds for tagging.
     precision : {"float32", "bfloat16"}
@@ -114,9 +115,10 @@ class SpanParser(ConstituentAnnotator):
     random_state : int
         Seed of the random number generator.
     device : str
-        PyTorch device for training (auto: a GPU if there is one).
+        PyTorch device for training ("auto": a GPU if there is one).
     n_jobs : int
-        Number of threads. Parses do not depend on it; weights trained on a CPU may differ in their last bits.
+        Number of threads. It does not change parses, but may change the last bits of weights trained on a
+        CPU.
 
     Attributes
     ----------
@@ -125,7 +127,7 @@ class SpanParser(ConstituentAnnotator):
     inputs_ : WordInputs
         Encodes words.
     labels_ : SpanLabels
-        The unary chains that are labels of spans, and the root of all trees, if there is one.
+        The unary chains that are labels of spans, and the root label that all trees share, if there is one.
     weights_ : list of dict of str to ndarray of float32
         Weights of each network.
     temperature_ : float
@@ -319,9 +321,10 @@ class SpanParser(ConstituentAnnotator):
     ) -> list[list[Parse]]:
         """Return the `k` best trees of each sentence with their probabilities, the best first.
 
-        The list is exact: no other tree is more probable. The score of a tree is its log-probability given
-        the words. A tree without words is returned unchanged. Sentences of more than 250 words are parsed in
-        pieces, and so are shorter ones if `k` is in the hundreds.
+        The list is exact: no tree outside the list is more probable than a tree in it. The score of a tree is
+        its log-probability given the words. A tree without words is returned unchanged. Sentences of more
+        than 250 words are cut into pieces that are parsed separately; if `k` is in the hundreds, shorter
+        sentences are cut as well.
 
         Parameters
         ----------
@@ -375,7 +378,7 @@ class SpanParser(ConstituentAnnotator):
     def _join(
         self, pieces: Sequence[list[tuple[LabelledSpans, float]]], bounds: Sequence[int], k: int
     ) -> list[tuple[LabelledSpans, float]]:
-        """Join the k-best trees of adjacent pieces into those of a sentence."""
+        """Join the k-best trees of adjacent pieces into k-best trees of a sentence."""
         ranks, scores = np.zeros((1, 0), dtype=np.int64), np.zeros(1)
         for own in pieces:
             pairs, scores = best_sums(scores, np.array([score for _, score in own]), k)
@@ -410,17 +413,16 @@ class SpanParser(ConstituentAnnotator):
     def log_probabilities(
         self, trees: Sequence[ConstTree], *, n_jobs: int | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return the log-probability of each tree given its words, from any parser or treebank.
+        """Return the log-probability of each tree given its words; the trees can come from any source.
 
-        It is minus infinity for trees with unknown labels. Scoring is much faster if trees of the same
-        sentence are adjacent.
+        It is minus infinity for trees with unknown labels. Each distinct sentence is processed only once.
 
         Parameters
         ----------
         trees : sequence of ConstTree
-            Trees whose words (and tags, unless the parser predicts them) are those of the sentence.
+            Trees with the words of the sentence, and with its tags unless the parser predicts them.
         n_jobs : int, optional
-            Number of threads (default: the parameter of the parser).
+            Number of threads (default: the parameter `n_jobs`).
         """
         n_jobs = self._check_jobs(n_jobs)
         trees = list(trees)
@@ -457,13 +459,13 @@ class SpanParser(ConstituentAnnotator):
         return logs
 
     def _is_within(self, spans: LabelledSpans, cuts: Sequence[int]) -> bool:
-        """Return whether no constituent crosses a cut, except one over the whole sentence."""
+        """Return whether no constituent crosses a cut, except constituents over the whole sentence."""
         pieces = [np.searchsorted(cuts, places, side="right") for places in (spans.starts, spans.ends - 1)]
         is_whole = (spans.starts == 0) & (spans.ends == cuts[-1])
         return bool(((pieces[0] == pieces[1]) | (is_whole & (not self._is_rooted))).all())
 
     def _encode(self, tree: ConstTree) -> LabelledSpans | None:
-        """Return the constituents of a tree; None if the parser cannot produce it."""
+        """Return the constituents of a tree, or None if the parser cannot produce the tree."""
         spans = self.labels_.encode(tree)
         if spans is None:
             return None
@@ -479,7 +481,8 @@ class SpanParser(ConstituentAnnotator):
     ) -> list[list[SpanMarginal]]:
         """Return the possible constituents of each sentence, with their probabilities among all trees.
 
-        They are sorted by start, wide ones first. A root that all trees share is left out, and so are tags.
+        Constituents are sorted by start, the longest first. Tags, and a root label that all trees share, are
+        not included.
 
         Parameters
         ----------
@@ -488,7 +491,7 @@ class SpanParser(ConstituentAnnotator):
         min_probability : float
             Minimum probability of a returned constituent.
         n_jobs : int, optional
-            Number of threads (default: the parameter of the parser).
+            Number of threads (default: the parameter `n_jobs`).
         """
         n_jobs = self._check_jobs(n_jobs)
         if not 0 <= min_probability <= 1:
@@ -537,7 +540,7 @@ class SpanParser(ConstituentAnnotator):
 
     @property
     def known_tags(self) -> list[str]:
-        """The tags that the parser was trained with."""
+        """The tags of the training data."""
         return [*self.inputs_.vocabularies["xpos"].strings[1:]]
 
     @property
@@ -568,7 +571,7 @@ def _batches(sentences: Sequence[TaggedSentence]) -> list[list[int]]:
 def _take_apart(
     sentences: Sequence[TaggedSentence], longest: int
 ) -> tuple[list[list[int]], list[TaggedSentence]]:
-    """Return the bounds of the pieces of sentences, and all pieces; most sentences have one."""
+    """Return the bounds of the pieces of each sentence, and all pieces; most sentences have one piece."""
     bounds = [cut(each.words, longest) for each in sentences]
     pieces = [
         TaggedSentence(each.words[begin:end], each.tags[begin:end])

@@ -40,7 +40,7 @@ class SpanBatch(NamedTuple):
     is_word : array of bool, (n_spans,)
         Whether a span is a single word.
     first : array, (n_sentences + 1,)
-        First span of each sentence, and the end.
+        First span of each sentence, followed by the total number of spans.
     """
 
     words: Padded
@@ -65,7 +65,8 @@ def make_span_batch(words: Padded) -> SpanBatch:
 class ChartValue(torch.autograd.Function):
     """The log partition function, or the best score, summed over the sentences of a batch.
 
-    The derivative by the score of a span is its marginal probability, or whether it is in the best tree.
+    Its derivative with respect to the score of a span is the marginal probability of the span or, for the
+    best score, 1 if the span is in the best tree and 0 otherwise.
     """
 
     @staticmethod
@@ -85,7 +86,7 @@ class ChartValue(torch.autograd.Function):
 
 
 SpanLoss = Callable[[Tensor, SpanBatch, Tensor, Tensor], Tensor]
-"""Takes scores, a batch, and the rows and labels (from 0) of the constituents of gold trees."""
+"""Function that takes scores, a batch, and the rows and labels (from 0) of the constituents of gold trees."""
 
 
 def crf_loss(is_rooted: bool) -> SpanLoss:
@@ -102,7 +103,7 @@ def crf_loss(is_rooted: bool) -> SpanLoss:
 def margin_loss(is_rooted: bool) -> SpanLoss:
     """Return a loss function: the structured hinge loss of gold trees with cost-augmented decoding.
 
-    A span with different labels in the two trees, or in only one of them, costs 1 (Stern et al. 2017).
+    A span that has different labels in the two trees, or is in only one of them, costs 1 (Stern et al. 2017).
     """
 
     def loss(scores: Tensor, batch: SpanBatch, rows: Tensor, labels: Tensor) -> Tensor:

@@ -33,9 +33,9 @@ from treewright.report.tables import Column, Findings, Row, Table
 STEP = 10
 """Difference between two sizes, in nodes."""
 N_TREES, LEAST_TREES, N_PAIRS = 500, 20, 2000
-"""Maximum and minimum number of trees of a size, and number of random pairs."""
+"""Maximum and minimum number of trees of each size, and number of random pairs."""
 LEAST_SIZES = 4
-"""Minimum number of sizes that distinguishes a quadratic curve."""
+"""Minimum number of sizes needed to distinguish a quadratic curve from a line."""
 REPEATS = 5
 FORMATS = ("brackets", "conllu")
 """Formats to look for in a folder, in this order."""
@@ -58,9 +58,9 @@ class MoschittiFigure4Settings(Settings):
     Parameters
     ----------
     all_pairs : bool
-        Evaluate all pairs of trees of a size, as in the paper, instead of a random sample.
+        Evaluate all pairs of trees of the same size, as in the paper, instead of a random sample.
     tolerance : int
-        Maximum difference between the number of nodes of a tree and its size (in the paper: 0).
+        Maximum difference between the number of nodes of a tree and the size of its group (in the paper: 0).
     """
 
     all_pairs: bool = False
@@ -81,7 +81,7 @@ def figure4(settings: MoschittiFigure4Settings, inputs: Inputs) -> Findings:
     if len(rows) < LEAST_SIZES:
         expected = f"{LEAST_TREES} trees for each of at least {LEAST_SIZES} sizes: 10, 20, 30 ... nodes"
         found = count_things(len(rows), "size")
-        raise InputError(f"{inputs.data} has enough trees for {found}; expected {expected}")
+        raise InputError(f"{inputs.data} has enough trees for only {found}; expected {expected}")
     return Findings(
         f"{PAPER}, Figure 4: time per kernel evaluation by tree size",
         (_times(rows, inputs.data.absolute().name, settings), _fits(rows)),
@@ -99,7 +99,7 @@ def figure4(settings: MoschittiFigure4Settings, inputs: Inputs) -> Findings:
 
 
 def read_trees(data: Path) -> list[ConstTree]:
-    """Read the trees of a file, or of all bracket files in a folder, or else of its CoNLL files."""
+    """Read the trees of a file, or of all bracket files (if there are none, CoNLL-U files) in a folder."""
     if not data.exists():
         raise InputError(f"{data} does not exist; expected a file of trees or a folder with such files")
     if data.is_file():

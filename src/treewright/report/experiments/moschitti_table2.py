@@ -49,12 +49,12 @@ class MoschittiTable2Settings(AdjunctSettings):
     constituent_parser : Path, optional
         Trained constituency parser (by default, one is trained).
     folds : int, optional
-        Number of jackknife folds, made of whole documents, for parsing the training sentences: each is parsed
-        by a parser and tagged by a tagger that was not trained on it (default: by the parser of all).
+        Number of jackknife folds for parsing the training sentences (default: no jackknifing). Folds consist
+        of whole documents; each is parsed and tagged by models that were not trained on it.
     framenet : Path, optional
         Folder of FrameNet's XML release, for a second table.
     frames : tuple of str, optional
-        Frames of FrameNet to use, such as Lending,Taking (default: all; the paper: the 40 of Senseval 3).
+        FrameNet frames to use, such as Lending,Taking (default: all; in the paper: the 40 of Senseval 3).
     least_examples : int, optional
         Minimum number of examples of a FrameNet role (default: 100; in the paper: no minimum).
     """
@@ -71,7 +71,7 @@ class MoschittiTable2Settings(AdjunctSettings):
         super().check()
         if self.folds and self.treebank is not None:
             found = f"{named('folds')} has no effect with {named('treebank')}"
-            raise InputError(f"{found}, whose parser has not seen the sentences; remove one of them")
+            raise InputError(f"{found}, whose parser is trained on other sentences; remove one of them")
         for name in ("frames", "least_examples"):
             if getattr(self, name) and self.framenet is None:
                 raise InputError(f"{named(name)} has no effect without {named('framenet')}; remove it")
@@ -96,8 +96,8 @@ def table2(settings: MoschittiTable2Settings, inputs: Inputs) -> Findings:
     found = try_systems(bench, names, settings.kinds)
     rows = result_rows(bench, names, found)
     notes = (
-        "Of all: arguments that are not a constituent of the parse count as errors. They are not used for "
-        "training.",
+        "Of all: accuracy on all arguments, where those that are not constituents of the parse count as "
+        "errors. They are not used for training.",
         f"Parser: {parser.describe()}. {parser.describe_training()}",
         *NOTES,
         *failures(rows),

@@ -1,4 +1,4 @@
-"""Qian & Liu (2015), Table 2: kernels compared with features selected in their spaces.
+"""Qian & Liu (2015), Table 2: kernels compared with features selected in their feature spaces.
 
 Feature Selection in Kernel Space. The paper's figures are for other treebanks, much larger than most free
 ones. Only the gains of reranking over the parser, and their order, can be compared.

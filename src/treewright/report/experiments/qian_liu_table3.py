@@ -34,7 +34,7 @@ class QianLiuTable3Settings(RerankingSettings):
     Parameters
     ----------
     thresholds : tuple of float
-        Thresholds of the feature selection to compare.
+        Feature selection thresholds to compare.
     """
 
     thresholds: tuple[NonNegativeFloat, ...] = (1.0, 2.0, 3.0, 5.0, 10.0)

@@ -45,7 +45,7 @@ VECTOR_SIZE, WINDOW = 100, 3
 SUBSET_DECAY, PARTIAL_DECAY, DEPTH_DECAY = 0.4, 0.4, 0.4
 TOLERANCE = 1e-3
 BYTES = 4
-"""Data type of a kernel value."""
+"""Number of bytes of a kernel value."""
 
 Matrix = npt.NDArray[np.float32]
 Terms = tuple[tuple[str, float], ...]
@@ -53,7 +53,7 @@ Terms = tuple[tuple[str, float], ...]
 
 
 class KernelSystem(NamedTuple):
-    """A row of the table: a sum of kernels, or the square of one plus their mean."""
+    """A row of the table: a weighted sum of kernels, or the square of (1 + their weighted mean)."""
 
     title: str
     terms: Terms
@@ -61,17 +61,17 @@ class KernelSystem(NamedTuple):
 
     @property
     def weights(self) -> list[float]:
-        """Weights of the kernels; those of a square sum to 1."""
+        """Weights of the kernels; for a square, they sum to 1."""
         scale = sum(weight for _, weight in self.terms) if self.is_squared else 1.0
         return [weight / scale for _, weight in self.terms]
 
     def kernel(self, kernels: dict[str, Kernel]) -> Kernel:
-        """Return the kernel of the row, composed of others."""
+        """Return the kernel of the row, composed of the given kernels."""
         total = Sum([kernels[name] for name, _ in self.terms], weights=self.weights)
         return Power(total, degree=2, offset=1.0) if self.is_squared else total
 
     def matrix(self, matrices: "Matrices") -> Matrix:
-        """Return the Gram matrix of its kernel for all questions."""
+        """Return the Gram matrix of the row's kernel for all questions."""
         total = np.zeros_like(matrices[self.terms[0][0]])
         for (name, _), weight in zip(self.terms, self.weights, strict=True):
             total += np.float32(weight) * matrices[name]
@@ -107,7 +107,7 @@ SYSTEMS = {
     ),
 }
 BASE = "bag-normalized"
-"""The baseline: the better bag of words."""
+"""The baseline: the better of the two bags of words."""
 
 
 class Example(NamedTuple):

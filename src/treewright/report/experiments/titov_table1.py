@@ -62,7 +62,7 @@ TABLE1 = (
     DerivedKernelRow("top-rerank-large", "TOP-Rerank-Out", LARGE, "top-rerank", "output", None),
 )
 SPREAD = ("f1", "difference")
-"""Scores whose standard deviation over seeds is told."""
+"""Scores whose standard deviation over seeds is reported."""
 TUNED = ("tuning_kernel_weight",)
 EFFICIENT, PLAIN = "efficient-top-large", "top-rerank-large"
 
@@ -76,10 +76,9 @@ class TitovTable1Settings(DerivedSettings):
     small_threshold : int
         Minimum count of words in the small vocabulary.
     all_sentences : int
-        Train rerankers with derivatives of all weights on the candidate lists of the first N training
-        sentences.
+        Train rerankers with derivatives of all weights on the lists of the first N training sentences.
     n_seeds : int
-        Number of random seeds, from that of --seed on. With several, scores are means over them.
+        Number of random seeds, starting with that of --seed. With several seeds, scores are means over seeds.
     """
 
     small_threshold: Count = 50
@@ -88,7 +87,7 @@ class TitovTable1Settings(DerivedSettings):
 
     @property
     def fewer_lists(self) -> dict[str, int]:
-        """Maximum number of candidate lists, by weights."""
+        """Maximum number of candidate lists, by the choice of weights."""
         return {"all": self.all_sentences}
 
 

@@ -73,11 +73,11 @@ class TitovTable2Settings(DerivedSettings):
     leftcorner_parser : Path, optional
         Left-corner parser trained with gold tags (by default, one is trained).
     constituent_parser : Path, optional
-        Parser by classification trained with gold tags (by default, one is trained).
+        Constituency parser by classification, trained with gold tags (by default, one is trained).
     runs : int, optional
-        Training runs of the parser by classification to average (default: that of the parser).
+        Training runs of the parser by classification to average (default: the parser's).
     lowest_penalty : float, optional
-        Penalty at which the training of the parser by classification ends (default: that of the parser).
+        Penalty at which the training of the parser by classification ends (default: the parser's).
     """
 
     sst_sentences: Count = 2_000

@@ -86,7 +86,8 @@ class PropBank(NamedTuple):
         parts = {name: make_part(trees[name], self.sentences[name]) for name in PARTS}
         for name in ("train", "test"):
             if not parts[name].arguments:
-                raise InputError(f"{self.name} has no arguments of verbs in {name}; expected at least one")
+                found = f"the {name} set of {self.name} has no arguments of verbs"
+                raise InputError(f"{found}; expected at least one")
         return RoleCorpus(self.name, parts["train"], parts["dev"], parts["test"])
 
 
@@ -98,7 +99,7 @@ def make_part(trees: list[ConstTree], sentences: Sequence[PropSentence]) -> Role
 
 
 def find_propbank(data: Path) -> tuple[CorpusFiles, CorpusFiles]:
-    """Return the files of the only constituency treebank of a folder, and those of its roles."""
+    """Return the files of the only constituency treebank of a folder, and the files of its roles."""
     trees = find_treebank(data)
     return trees, CorpusFiles(
         trees.name, _props_of(trees.train), trees.dev and _props_of(trees.dev), _props_of(trees.test)
@@ -108,7 +109,7 @@ def find_propbank(data: Path) -> tuple[CorpusFiles, CorpusFiles]:
 def _props_of(brackets: Path) -> Path:
     path = brackets.with_name(re.sub(r"\.[a-z]+(\.gz)?$", ".props", brackets.name))
     if not path.is_file():
-        raise InputError(f"{path} does not exist; expected the roles of {brackets.name} beside it")
+        raise InputError(f"{path} does not exist; expected a file with the roles of {brackets.name}")
     return path
 
 
@@ -125,7 +126,7 @@ def read_propbank(data: Path, n_sentences: int | None = None) -> PropBank:
 
 
 def write_arguments(corpus: RoleCorpus, store: ResultStore) -> Path:
-    """Write the training and test set to a file that is named by its content, and return its path."""
+    """Write the training and test set to a file named after a hash of its content; return its path."""
     text = json.dumps({"train": _as_values(corpus.train), "test": _as_values(corpus.test)}).encode()
     path = store.path("arguments", f"{hashlib.sha256(text).hexdigest()[:NAME_LENGTH]}.json")
     if not path.exists():

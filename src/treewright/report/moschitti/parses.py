@@ -39,7 +39,7 @@ ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
 
 
 class OwnParser:
-    """A given or trained parser, with a tagger if it needs one; its output is kept.
+    """A given or trained parser, with a tagger if it needs one; its output is stored.
 
     Parameters
     ----------
@@ -52,12 +52,12 @@ class OwnParser:
     model : Path, optional
         File of the parser (by default, one is trained).
     treebank : Path, optional
-        Folder of the treebank that trains the parser (by default, that of the data).
+        Folder of the treebank that trains the parser (by default, the data folder of the experiment).
     comments : sequence of list of str, optional
         Comments of the training sentences, which identify their documents.
     folds : int, optional
-        Number of jackknife folds for parsing the training sentences: each fold is parsed by a parser that was
-        trained on the others (by default, the parser of all sentences is used).
+        Number of jackknife folds for parsing the training sentences. Each fold is parsed by a parser that was
+        trained on the other folds (by default, all sentences are parsed by one parser).
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class OwnParser:
         return make_name(name, self._settings.random_state, FOLDS, self._folds, trees=(self._gold,))
 
     def parse_training(self) -> list[ConstTree]:
-        """Return parses of the training sentences, with jackknifed tags, or by jackknifed parsers."""
+        """Return parses of the training sentences, with jackknifed tags and optionally jackknifed parsers."""
         if self._folds is None:
             return self._parse(self._gold, is_training=True)
         parts, description = self._dealt
@@ -112,12 +112,12 @@ class OwnParser:
         """The folds, which are the same for parsers and taggers."""
         n_folds = self._folds or FOLDS
         if len(self._gold) < n_folds:
-            found = f"{len(self._gold)} training sentences for {n_folds} folds"
+            found = f"there are {len(self._gold)} training sentences for {n_folds} folds"
             raise InputError(f"{found}; expected at least one sentence per fold")
         return deal_folds(self._gold, n_folds, random_state=self._settings.random_state)
 
     def _parse_fold(self, number: int, places: Sequence[int]) -> list[ConstTree]:
-        """Return parses of the sentences of a fold by a parser that was trained on the others."""
+        """Return parses of the sentences of a fold by a parser that was trained on the other folds."""
         aside = set(places)
         rest = [tree for at, tree in enumerate(self._trees) if at not in aside]
         made = self.parser.with_params() if self._model else self._bench.make_parser(TRAINED)
@@ -129,7 +129,7 @@ class OwnParser:
             f"{make_name(name, needs_tags, self._identity, trees=([self._gold[at] for at in places],))}.mrg",
         )
         if not path.exists():
-            about = f"{self._bench.treebank.name}: parser of the other folds than {number}"
+            about = f"{self._bench.treebank.name}: training the parser for fold {number}"
             model = self._store.train(name, lambda: made, lambda: (rest, dev or None), about=about)
             parser = load_parser(model, ConstituentParser, n_jobs=self._settings.n_jobs)
             source = self._tagged_training if needs_tags else self._gold
@@ -188,8 +188,8 @@ class OwnParser:
         """Describe how the training sentences were parsed."""
         if self._folds is None:
             return (
-                "A parser that was trained on the sentences of the role training set makes fewer errors in "
-                "them than in the test set."
+                "If the parser was trained on sentences of the role training set, it makes fewer errors on "
+                "them than on the test set."
             )
         return (
             "The role training set was parsed by parsers and taggers that were not trained on its sentences: "
@@ -246,7 +246,7 @@ def read_frames(folder: Path, names: Collection[str] | None = None) -> list[Fram
             found[tuple(words)] = sentence._replace(words=words, frames=frames)
     for name in names or ():
         if met and name not in met:
-            raise InputError(f"frame is {name!r}; expected one with annotated elements in {folder}")
+            raise InputError(f"frame is {name!r}; expected a frame with annotated elements in {folder}")
     if not found:
         raise InputError(f"{folder} has no frames with elements; expected FrameNet's annotations")
     return list(found.values())
@@ -288,12 +288,12 @@ def parse_framenet(
     corpus = RoleCorpus("FrameNet", *parts)
     for name in ("train", "test"):
         if not getattr(corpus, name).arguments:
-            raise InputError(f"FrameNet has no elements left in {name}; expected at least one")
+            raise InputError(f"the {name} set of FrameNet has no frame elements; expected at least one")
     return corpus
 
 
 def choose_roles(labels: Sequence[str], least: int) -> set[str]:
-    """Return the most frequent roles of at least `least` examples.
+    """Return the most frequent roles that have at least `least` examples.
 
     Examples
     --------
@@ -316,7 +316,7 @@ def _find_elements(tree: ConstTree, sentence: FrameSentence) -> _Parsed:
 
 
 def _make_argument(tree: ConstTree, frame: FrameAnnotation, node: int, label: str) -> Argument:
-    """Return an argument of the first target word, with the name of the lexical unit as its lemma."""
+    """Return an argument of the first target word; the lemma of its predicate is that of the lexical unit."""
     lemma = frame.lexical_unit.rpartition(".")[0].replace(" ", "_")
     return Argument(tree, frame.target[0].start, node, label, lemma)
 

@@ -54,7 +54,7 @@ class RoleSystem(NamedTuple):
         weight: float | None = None,
         C: float | None = None,  # noqa: N803
     ) -> RoleClassifier:
-        """Return an unfitted classifier; `weight` is that of the linear part, `C` that of SVMs."""
+        """Return an unfitted classifier; `weight` is the weight of the linear part, `C` the cost of SVMs."""
         options: Values = {
             "kernel": self.kernel,
             "features": self.features or "standard",
@@ -92,10 +92,9 @@ class RoleSettings(ThreadedSettings):
     systems : tuple of str, optional
         Rows of the table, such as linear,sst (default: all).
     weight : float, optional
-        Weight of the linear part in sums of kernels (default: that of the classifier).
+        Weight of the linear part in sums of kernels (default: the classifier's).
     C : float, optional
-        Inverse of the regularization strength, except for mined conjunctions (default: depends on the
-        kernel).
+        Inverse regularisation strength, except for mined conjunctions (default: depends on the kernel).
     """
 
     systems: tuple[str, ...] | None = None
@@ -206,7 +205,7 @@ class RoleBench:
         return 100 * sum(self.is_right(predicted, adjuncts)) / self.corpus.test.n_all
 
     def is_right(self, predicted: Sequence[str], adjuncts: str) -> list[bool]:
-        """Return whether the role of each argument is correct."""
+        """Return, for each argument, whether its predicted role is correct."""
         return [one == other for one, other in zip(predicted, self.labels(adjuncts), strict=True)]
 
     def compare(self, predicted: Sequence[str], base: Sequence[str], adjuncts: str) -> SignificanceResult:

@@ -20,18 +20,18 @@ TITLES = {MERGED: "ArgM merged", SEPARATE: "ArgM separate"}
 ABOUT_ADJUNCTS = "Merged: all kinds of ArgM are one role, as in the paper; separate: each is its own role."
 ABOUT_TESTS = (
     "Gains and p-values (approximate randomisation over sentences, 10,000 shuffles, two-sided) are relative "
-    "to the linear system with the same features; for tree kernels alone, fragments and mined "
-    "conjunctions, to that with the standard features."
+    "to the linear system with the same features; those of tree kernels alone, fragments and mined "
+    "conjunctions are relative to the linear system with the standard features."
 )
 ABOUT_SYSTEMS = (
     "Linear: standard features of the CoNLL-2005 task; extended: with neighbours, prepositions, frames and "
-    "conjunctions. Sums are of normalised kernels. Mined: conjunctions of the standard features. Size: "
-    "total support vectors of all SVMs, features of linear models, or conjunctions."
+    "conjunctions. Kernels are normalised before they are added. Mined: conjunctions of the standard "
+    "features. Size: number of support vectors of all SVMs, features of linear models, or conjunctions."
 )
 ABOUT_TIME = "Each system is trained in a separate process; time is elapsed time, including kernel values."
 ABOUT_ARGUMENTS = (
     "Arguments of verbs, with gold boundaries and predicates. Arguments that are not constituents are not "
-    "used for training; accuracy is that of the others, except where it is of all."
+    "used for training; accuracy is measured on the others, except in columns named 'of all'."
 )
 NOTES = (ABOUT_ADJUNCTS, ABOUT_ARGUMENTS, ABOUT_TESTS, ABOUT_SYSTEMS, ABOUT_TIME)
 

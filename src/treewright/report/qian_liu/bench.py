@@ -25,8 +25,8 @@ PAPER = "Qian & Liu (2015)"
 PAPER_BASE = 93.07
 """UAS of the paper's third-order parser on the Penn Treebank."""
 ABOUT_P = (
-    "p: two-sided randomisation test against the third-order parser; * if below 0.05. "
-    "Not corrected for the number of systems."
+    "p: two-sided randomisation test against the third-order parser; * marks values below 0.05. "
+    "They are not corrected for the number of systems."
 )
 ABOUT_TIME = (
     "Times do not include the candidate lists, which all systems share; the first training run on a machine "
@@ -52,9 +52,9 @@ class DependencySettings(ThreadedSettings):
     Parameters
     ----------
     epochs : int, optional
-        Training epochs of the dependency parser (default: that of the parser).
+        Training epochs of the dependency parser (default: the parser's).
     runs : int, optional
-        Training runs of the dependency parser to average (default: that of the parser).
+        Training runs of the dependency parser to average (default: the parser's).
     folds : int
         Number of cross-validation folds.
     """
@@ -69,7 +69,7 @@ class DependencySettings(ThreadedSettings):
         return DependencyParser(order=3, **{"tags": tags, **options})
 
     def parser_name(self, corpus: DependencyTreebank, tags: str = "predicted") -> str:
-        """Return the name of that parser, trained on a treebank."""
+        """Return the name of the third-order parser trained on a treebank."""
         parser = self.make_parser(tags)
         return make_name(*parser.result_params().items(), trees=(corpus.train, corpus.dev))
 
@@ -112,7 +112,7 @@ class MiningSettings(RerankingSettings):
     Parameters
     ----------
     threshold : float
-        Threshold of the feature selection, the paper's C.
+        Feature selection threshold (C in the paper).
     """
 
     threshold: NonNegativeFloat = 3.0
@@ -251,7 +251,7 @@ class Bench:
         )
 
     def _task(self, options: Values, unfinished: Path) -> Values:
-        """Return the task of a reranker's process; compute first what all rerankers share."""
+        """Return the task of a reranker's process; first make the parser and candidate lists if necessary."""
         settings, parser, lists = self.settings, self._trained_parser(), self._store.path("lists", "")
         if not self._has_lists:
             report(f"{self.corpus.name}: candidate lists of the training sentences")
@@ -317,7 +317,7 @@ def describe_row(row: Row) -> str:
 
 
 def column_of(rows: Sequence[Row], key: str) -> list[Any]:
-    """Return the values of rows under a key; None if missing."""
+    """Return the value of each row under a key; None if it is missing."""
     return [row.get(key) for row in rows]
 
 

@@ -41,9 +41,9 @@ class Focus(NamedTuple):
     """The focus of a question."""
 
     question: str
-    """The question word (with the next word after how); the first word if there is none."""
+    """The question word (with the next word, if it is "how"); the first word if there is none."""
     gap: tuple[str, ...]
-    """Words between it and the phrase."""
+    """Words between the question word and the first phrase."""
     phrases: tuple[Phrase, ...]
 
 
@@ -69,7 +69,7 @@ def find_focus(tree: DepTree) -> Focus:
 
 
 def _find_phrases(tree: DepTree, words: list[str], begin: int) -> Iterator[Phrase]:
-    """Yield the first noun phrase, and those that are linked to it."""
+    """Yield the first noun phrase, and the phrases that are linked to it."""
     at, n_found = begin, 0
     while at < len(words) and n_found < MOST_PHRASES:
         end, head = _read_phrase(tree, at)
@@ -86,7 +86,7 @@ def _find_phrases(tree: DepTree, words: list[str], begin: int) -> Iterator[Phras
 
 
 def _read_phrase(tree: DepTree, begin: int) -> tuple[int, int | None]:
-    """Return the end of a possible phrase, and its last noun."""
+    """Return the end of a possible phrase, and the position of its last noun (None: no noun)."""
     head = None
     for at in range(begin, len(tree)):
         tag = tree.xpos[at]

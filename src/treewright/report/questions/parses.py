@@ -1,4 +1,4 @@
-"""Questions with their classes, parsed by given or trained parsers; parses are kept."""
+"""Questions with their classes, parsed by given or trained parsers; parses are stored."""
 
 import re
 from collections.abc import Sequence
@@ -117,7 +117,7 @@ def read_questions(path: Path) -> list[LabelledQuestion]:
 
 
 class Readers:
-    """The two parsers of an experiment, and their parses of the questions, which are kept."""
+    """The two parsers of an experiment, and their parses of the questions, which are stored."""
 
     def __init__(self, settings: QuestionSettings, inputs: Inputs) -> None:
         self.settings = settings
@@ -131,7 +131,7 @@ class Readers:
 
     @cached_property
     def corpus(self) -> DependencyTreebank | None:
-        """The treebank that trains word vectors and the dependency parser; None if not needed or missing."""
+        """The training treebank of word vectors and the dependency parser; None if not needed or missing."""
         is_needed = self.settings.dependency_parser is None or self.settings.treebank is not None
         if not is_needed:
             try:

@@ -59,7 +59,7 @@ NETWORK_OPTIONS = (
 )
 """Settings that are options of the left-corner parser."""
 ASIDE = 10
-"""One in this many training sentences is held out for tuning, if the dev set is not used for that."""
+"""If the dev set is not used for tuning, one in this many training sentences is held out for it."""
 SAMPLE = 50
 """Number of candidate lists whose features are counted."""
 
@@ -71,7 +71,7 @@ class DerivedSettings(ThreadedSettings):
     Parameters
     ----------
     epochs : int, optional
-        Maximum training epochs of the left-corner parsers (default: that of the parser).
+        Maximum number of training epochs of the left-corner parsers (default: the parser's).
     k : int
         Length of the candidate lists of each parser.
     folds : int, optional
@@ -81,34 +81,34 @@ class DerivedSettings(ThreadedSettings):
     large_threshold : int
         Minimum count of words in the large vocabulary.
     units : int, optional
-        Hidden units of the networks (default: that of the parser).
+        Number of hidden units of the networks (default: the parser's).
     cell : {"gated", "tanh", "sigmoid"}
-        Cell of the networks (in the paper: sigmoid).
+        Type of the networks' units (in the paper: sigmoid).
     optimizer : {"adam", "momentum"}
         Optimizer of the networks.
     learning_rate : float, optional
-        Initial learning rate of the networks (default: that of the parser).
+        Initial learning rate of the networks (default: the parser's).
     batch_size : int, optional
-        Number of decisions per weight update (default: that of the parser; in the paper: 1).
+        Number of decisions per weight update (default: the parser's; in the paper: 1).
     dropout : float, optional
-        Dropout of the networks (default: that of the parser).
+        Dropout of the networks (default: the parser's).
     average : bool
-        Use a moving average of the weights of late steps. The paper uses the last weights.
+        Use a moving average of the weights over recent training steps. The paper uses the final weights.
     dev_beam : int, optional
-        Maximum beam of evaluations between epochs (default: that of the parser; in the paper: 5).
+        Maximum beam width in evaluations between epochs (default: the parser's; in the paper: 5).
     list_sentences : int, optional
         Train rerankers on the candidate lists of the first N training sentences (default: all).
     reranker_epochs : int
         Training epochs of the rerankers.
     learner : {"perceptron", "svm", "softmax", "expected-loss"}
-        Learner of derived kernels: perceptron, structured SVM, or a softmax over each list. A tree kernel
-        always has the perceptron.
+        Learner for derived kernels (softmax and expected-loss are computed over each list). Tree kernels
+        always use the perceptron.
     penalty : float, optional
         Strength of the L2 penalty of the SVM or softmax (default: 1).
     voting : bool
         Let all weight vectors of perceptrons vote, as in the paper, instead of averaging them.
     shuffle : bool
-        Visit the lists in random order. The order in the paper is that of the corpus.
+        Visit the lists in random order. The paper uses the order of the corpus.
     score_weight : float, optional
         Factor on the parser's score in the training of derived kernels (default: 10; in the paper: 1).
     kernel_weight : float, optional
@@ -145,7 +145,7 @@ class DerivedSettings(ThreadedSettings):
             raise InputError(f"{found}; remove it, or choose another learner")
 
     def learning(self, kernel: str) -> Values:
-        """Return the options of a reranker that determine what it learns from its lists."""
+        """Return the options of a reranker that affect its training on given lists."""
         if kernel == NO_KERNEL:
             return {}
         if kernel == SST or self.learner == PERCEPTRON:
@@ -156,7 +156,7 @@ class DerivedSettings(ThreadedSettings):
 
     @property
     def fewer_lists(self) -> dict[str, int]:
-        """Maximum number of candidate lists, by kernel or weights."""
+        """Maximum number of candidate lists, by kernel or choice of weights."""
         return {}
 
     def n_lists(self, kernel: str, weights: str = "output") -> int | None:
@@ -180,7 +180,7 @@ class ListedSentences(NamedTuple):
         return [each.trees[place] for each, place in zip(self.lists, places, strict=True)]
 
     def parses(self, sentences: Sequence[SentenceLike]) -> list[list[Parse]]:
-        """Return the parses of some of the sentences, if the lists are of a single parser."""
+        """Return the parses of some of the sentences; the lists must come from a single parser."""
         known = dict(zip(self.gold, self.lists, strict=True))
         lists = [known[each] for each in sentences if isinstance(each, ConstTree)]
         return [list(map(Parse, trees, scores[:, 0].tolist())) for trees, scores in lists]
@@ -240,15 +240,15 @@ class _TimedLists:
 
 
 class ListReranker(ConstituentReranker):
-    """A reranker of trained parsers, with candidate lists that are shared with others."""
+    """A reranker of trained parsers, with candidate lists that are shared with other rerankers."""
 
     _timed: list[_TimedLists] | None = None
     """The timed candidate lists."""
     known: Sequence[ListedSentences] = ()
-    """The candidate lists of each parser, if they exist; then nothing is parsed."""
+    """Existing candidate lists of each parser; if given, they are used instead of parsing."""
 
     def learn(self, lists: Sequence[ParseList], losses: list[FloatArray]) -> TimedReranker:
-        """Train a reranker on candidate lists; earlier steps are not part of its time."""
+        """Train a reranker on candidate lists; its training time does not include earlier steps."""
         n_nonzero = self._count_features(lists)  # also compiles
         self._timed = []
         start = time.perf_counter()
@@ -297,7 +297,7 @@ class ListReranker(ConstituentReranker):
         return self._training_lists(trees, dev, folder)
 
     def list_others(self, trees: list[ConstTree], folder: Path) -> list[ParseList]:
-        """Return the candidate lists of other sentences by all parsers, which are stored in a folder."""
+        """Return all parsers' candidate lists for other sentences, which are stored in a folder."""
         return self._list(self._parsers(), trees, folder)
 
 
@@ -311,8 +311,8 @@ class DerivedBench(ConstituentBench):
     inputs : Inputs
         Inputs of the experiment.
     is_dev_scored : bool
-        Whether to score the dev set instead of the test set. Then, or without a dev set, tuning uses held-out
-        training sentences.
+        Whether to score the dev set instead of the test set. In that case, or without a dev set, tuning uses
+        held-out training sentences.
     leftcorner_parser, constituent_parser : Path, optional
         Parsers trained with gold tags (by default, they are trained).
     """
@@ -489,7 +489,7 @@ class Candidates:
         return ConstituentOutcome(self.scored.trees([0] * len(self.scored.lists)), {})
 
     def reranked(self, kernel: str, weights: str = "output") -> ConstituentOutcome:
-        """Return the trees that a reranker chooses or, without a kernel, the scores of both parsers."""
+        """Return the trees chosen by a reranker or, without a kernel, by the scores of both parsers."""
         bench, source = self._bench, self._both[0] if self._both else self
         learnt = None if kernel == NO_KERNEL else source.learnt(kernel, weights)
         origin = source._learnt_name(kernel, weights) if learnt else NO_KERNEL
@@ -527,19 +527,19 @@ def _divide(treebank: ConstituencyTreebank, *, is_dev_scored: bool) -> Constitue
     """Return the sentences for training, tuning and scoring, as trees with words."""
     treebank = ConstituencyTreebank(treebank.name, *map(with_words, treebank[1:]))
     if is_dev_scored and not treebank.dev:
-        raise InputError(f"{treebank.name} has no dev set; expected one, which is scored")
+        raise InputError(f"{treebank.name} has no dev set; expected one for scoring")
     if treebank.dev and not is_dev_scored:
         return treebank
     if len(treebank.train) < ASIDE:
         found = f"{treebank.name} has {len(treebank.train)} training sentences"
-        raise InputError(f"{found}; expected at least {ASIDE}, since one is held out")
+        raise InputError(f"{found}; expected at least {ASIDE}, since one in {ASIDE} is held out")
     aside = treebank.train[ASIDE - 1 :: ASIDE]
     rest = [tree for at, tree in enumerate(treebank.train, 1) if at % ASIDE]
     return ConstituencyTreebank(treebank.name, rest, aside, treebank.dev if is_dev_scored else treebank.test)
 
 
 def _load(path: Path, model: type[Parser], n_jobs: int) -> Parser:
-    """Load a parser that is of this class and uses gold tags."""
+    """Load a parser; raise `InputError` unless it is of this class and uses gold tags."""
     parser = load_parser(path, model, n_jobs=n_jobs)
     if not parser.needs_tags:
         raise InputError(f"{path} predicts tags; expected a parser trained with --tags gold")

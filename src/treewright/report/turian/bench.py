@@ -68,7 +68,7 @@ class ParserSystem(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Its name in tables."""
+        """Name of the parser in tables."""
         return f"{self.strategy}, {self.tags} tags, trained on {show_length(self.max_length)}"
 
 
@@ -90,34 +90,35 @@ class ConstituentSettings(ThreadedSettings):
     Parameters
     ----------
     runs : int, optional
-        Training runs of the parser to average (default: that of the parser).
+        Training runs of the parser to average (default: the parser's).
     strategies : tuple of str
         Parsing strategies to train: shift-reduce, original.
     max_lengths : tuple of int or None
         Maximum sentence lengths for training and testing, such as 15,all.
     lowest_penalty : float, optional
-        Penalty at which training ends (default: that of the parser).
+        Penalty at which training ends (default: the parser's).
     sample_size : int, optional
-        Number of examples in the sample of each tree (default: that of the parser; in the paper: 100,000).
+        Number of examples per decision tree (default: the parser's; in the paper: 100,000).
     eta : float, optional
-        Factor that lowers the penalty when no split gains (default: that of the parser).
+        Factor by which the penalty is lowered when no split improves the objective (default: the parser's).
     min_gain : float, optional
-        Minimum gain of a split, as a share of the penalty (default: that of the parser; in the paper: 0).
+        Minimum gain of a split, as a fraction of the penalty (default: the parser's; in the paper: 0).
     slack : float, optional
-        Share by which gradients may exceed the penalty before it is lowered (default: that of the parser; in
-        the paper: 0).
+        Fraction by which gradients may exceed the penalty before it is lowered (default: the parser's; in the
+        paper: 0).
     prune : bool
-        Undo splits that gain on the sample of a tree but not on all examples. The paper keeps them.
+        Undo splits that improve the objective on the sample of a tree but not on all examples. The paper
+        keeps them.
     min_count : int, optional
-        Minimum count of a word to be a feature (default: that of the parser; in the paper: 1).
+        Minimum count of words that are features (default: the parser's; in the paper: 1).
     any_children : bool
-        Consider labels over children never seen with them, as in the paper.
+        Also consider labels over children with which they never occurred in training, as in the paper.
     max_inferences : int, optional
-        Maximum number of scored inferences per sentence (default: that of the parser).
+        Maximum number of scored inferences per sentence (default: the parser's).
     dev_inferences : int, optional
-        The same for evaluations during training (default: that of the parser).
+        Maximum number of scored inferences per sentence during training (default: the parser's).
     atoms : str, optional
-        Table of atomic features (default: that of the parser), or paper: the attributes of the paper only.
+        Table of atomic features (default: the parser's); "paper" uses only the attributes of the paper.
     """
 
     runs: Count | None = None
@@ -153,7 +154,7 @@ class TaggedSettings(ConstituentSettings):
     Parameters
     ----------
     tags : {"both", "gold", "predicted"}
-        Use gold tags, tags predicted by the parser's own tagger, or train a parser with each (both).
+        Use gold tags, tags predicted by the parser's own tagger, or train one parser with each (both).
     """
 
     tags: Literal["both", "gold", "predicted"] = "both"
@@ -172,7 +173,7 @@ class Trained(NamedTuple):
 
     @property
     def best(self) -> PenaltyReport:
-        """The training step that was kept."""
+        """The training step whose weights were kept."""
         return max(self.parser.history_, key=lambda step: step.f1)
 
 
@@ -182,7 +183,7 @@ class ConstituentBench:
     Parameters
     ----------
     settings : ThreadedSettings
-        Settings; those of `PARSER_OPTIONS` apply to the parsers if present.
+        Settings; those that `PARSER_OPTIONS` names are passed to the parsers.
     inputs : Inputs
         Inputs with the folder of the treebank.
     """
@@ -208,7 +209,7 @@ class ConstituentBench:
         return treebank
 
     def name(self, system: ParserSystem, *what: object) -> str:
-        """Return the name under which results of a system and its training sentences are stored."""
+        """Return the name under which the results of a system on its training sentences are stored."""
         if system not in self._names:
             parser, treebank = self.make_parser(system), self.sentences(system.max_length)
             self._names[system] = parser.identity(treebank.train, treebank.dev)[:NAME_LENGTH]
@@ -256,7 +257,7 @@ class ConstituentBench:
             else f"the first {settings.n_sentences:,}",
             "sample": f"{parser.sample_size:,} examples",
             "minimum gain of a split": f"{parser.min_gain:g} of the penalty",
-            "splits that only gain on the sample": "undone" if parser.prune else "kept",
+            "splits that improve only the sample": "undone" if parser.prune else "kept",
             "factor on the penalty": f"{parser.eta:g}, with a slack of {parser.slack:g}",
             "minimum count of words": str(parser.min_count),
             "labels": "over any children" if parser.any_children else "over children that they occurred with",

@@ -27,7 +27,7 @@ from treewright.report.turian.sampling import (
 )
 
 N_SAMPLED = 10
-"""Number of trees on samples that are averaged for comparison with one tree on all examples."""
+"""Number of trees built on samples; their average is compared with one tree built on all examples."""
 N_LOOKED_AT = 20_000
 """Number of examples whose features are counted."""
 
@@ -41,7 +41,7 @@ def measure_label(
     n_trees: int,
     most_seconds: float,
 ) -> Values:
-    """Grow the trees of a label down to a penalty, and measure this and one more tree.
+    """Grow the trees of a label down to a penalty, then build one more tree; return time, memory and sizes.
 
     By default, use the label with the most examples, and the penalty of the best parser.
     """
@@ -107,7 +107,7 @@ def profile_trees(ensemble: BoostedTrees, n_trees: int) -> Values:
     # After a misleading sample, the next tree is a stump on all examples, which loses no weight.
     records = [each for each in ensemble.records if each.lost > 0 or not ensemble.is_sampled][-n_trees:]
     if not records:
-        raise InputError("no tree was built on a sample; expected a lower penalty or more sentences")
+        raise InputError("no tree was built on a sample; choose a lower penalty, or train on more sentences")
     return {
         "profile": {name: list(cost) for name, cost in profile(records).items()},
         "n_profiled": len(records),
@@ -118,7 +118,7 @@ def profile_trees(ensemble: BoostedTrees, n_trees: int) -> Values:
 def describe_ensemble(ensemble: BoostedTrees, signs: npt.NDArray[np.int8]) -> Values:
     """Return the numbers of section 4.2 about the trees, their leaves, and the margins of examples.
 
-    Leaves are counted as they were built. Of a list of two numbers, the second is the standard deviation.
+    Leaves are counted before splits are undone. A list of two numbers is a mean and a standard deviation.
     """
     leaves = [leaf for tree in ensemble.trees for leaf in list_leaves(tree)]
     n_questions = sum(leaf.n_questions for leaf in leaves)
@@ -143,7 +143,7 @@ def _describe(values: npt.ArrayLike) -> list[float]:
 
 
 class Leaf(NamedTuple):
-    """A leaf of a tree: the questions on the path to it, those of them that are negated, and its value."""
+    """A leaf of a tree: the number of questions on its path, how many are negated, and its value."""
 
     n_questions: int
     n_negated: int
@@ -205,8 +205,8 @@ def compare_trees(
 
 def _summary(whole: Uncached, sampled: float) -> str:
     return (
-        f"a tree on all examples {whole.seconds:.2f} s (extraction {whole.extraction:.2f} s), "
-        f"on a sample {sampled:.4f} s: {whole.seconds / sampled:.1f} times faster"
+        f"a tree on all examples takes {whole.seconds:.2f} s (extraction {whole.extraction:.2f} s), "
+        f"a tree on a sample {sampled:.4f} s, which is {whole.seconds / sampled:.1f} times faster"
     )
 
 

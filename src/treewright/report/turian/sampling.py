@@ -1,8 +1,8 @@
-"""Cost of the trees of a boosted ensemble, on samples and on all examples without stored features.
+"""Cost of building the trees of a boosted ensemble: on samples, and on all examples without stored features.
 
 J. Turian and I. D. Melamed (2006), section 4.2. If the features of all examples do not fit into memory and
-there is no sampling, they are extracted again for each node of a tree. This module does that to measure its
-time.
+there is no sampling, they are extracted again for each node of a tree. This module measures how long that
+takes.
 """
 
 import time
@@ -54,7 +54,7 @@ class Target(NamedTuple):
 
     @property
     def lightest(self) -> float:
-        """Maximum total weight of the examples of a feature that is not considered."""
+        """Features whose examples have at most this total weight are ignored."""
         return min(self.limits.least, (self.limits.least + self.limits.penalty) / 2)
 
 
@@ -104,7 +104,7 @@ class Uncached(NamedTuple):
     tree : DecisionTree
         The tree.
     n_extracted : int
-        Number of extractions of the features of an example.
+        Number of times that the features of an example were extracted, summed over examples.
     extraction, building : float
         Seconds of feature extraction, and of everything else.
     is_whole : bool
@@ -238,7 +238,7 @@ class UncachedBuilder:
 
 
 def example_bytes(n_examples: int, *holders: object) -> int:
-    """Return the total bytes of the objects' arrays with one value per example, each array once."""
+    """Return the total bytes of the objects' arrays with one value per example; shared arrays count once."""
     arrays = [each for holder in holders for each in vars(holder).values() if isinstance(each, np.ndarray)]
     held = {each.ctypes.data: each.nbytes for each in arrays if each.shape == (n_examples,)}
     return sum(held.values())

@@ -89,7 +89,8 @@ export function renderFixed(sentence, fixed, letGo) {
   const items = fixed
     .filter(({ word, head }) => word <= sentence.words.length && head <= sentence.words.length)
     .map(({ word, head }) => {
-      const said = `${nameWord(sentence, word)} ${head ? `on ${nameWord(sentence, head)}` : "as the root"}`;
+      const as = head ? `depends on ${nameWord(sentence, head)}` : "is the root";
+      const said = `${nameWord(sentence, word)} ${as}`;
       return make(
         "li",
         {},
@@ -100,7 +101,7 @@ export function renderFixed(sentence, fixed, letGo) {
             type: "button",
             class: "quiet",
             "data-key": `let-go-${word}`,
-            "aria-label": `Release ${said}`,
+            "aria-label": `Release the arc: ${said}`,
             onclick: () => letGo(word),
           },
           "Remove",
@@ -112,13 +113,13 @@ export function renderFixed(sentence, fixed, letGo) {
     "section",
     { class: "kept card", "aria-labelledby": "kept-title" },
     make("h2", { id: "kept-title" }, "Kept arcs"),
-    make("p", { class: "hint" }, "All trees below contain these arcs. Probabilities are relative to such trees."),
+    make("p", { class: "hint" }, "All trees below contain these arcs. Probabilities are among such trees only."),
     make("ul", {}, items),
   );
 }
 
 /**
- * Fill the inputs for the tags of a sentence, as `found` now has them.
+ * Fill the inputs for the tags of a sentence with the tags in `found`.
  ** `change` is called with word, column and value; null restores the tag. Existing inputs are kept,
  * so that a response does not interrupt typing. If tags are required, the section is open.
  */

@@ -124,7 +124,7 @@ export class Panel {
     const sure = isExplained ? found.confidence : alternatives.find((one) => one.head === head)?.probability;
     return [
       sure === undefined || sure === null
-        ? make("p", {}, "Not among the most likely heads of this word.")
+        ? make("p", {}, "This head is not among the most likely heads of the word.")
         : confidence(sure),
       this.heads(
         sentence,

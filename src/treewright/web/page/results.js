@@ -243,17 +243,17 @@ function renderDifferences(result, candidate, marks) {
 
 function sayDifference(candidate, best, word) {
   const [head, former] = [candidate.heads[word - 1], best.heads[word - 1]];
-  if (head === former) return `${sayArc(candidate, word)}, in the best tree as ${best.deprels[word - 1]}`;
-  return `${sayArc(candidate, word)}, in the best tree on ${nameWord(best, former)}`;
+  if (head === former) return `${sayArc(candidate, word)}; in the best tree, as ${best.deprels[word - 1]}`;
+  return `${sayArc(candidate, word)}; in the best tree, on ${nameWord(best, former)}`;
 }
 
-/** Make a section that explains the first tree against the second; it is loaded when it is opened. */
+/** Make a section that explains why the first tree was chosen over the second; it is loaded when opened. */
 function renderWhy(result, context) {
   const place = make("div", {}, make("p", { class: "hint" }, "Loading the explanation …"));
   const details = make(
     "details",
     { class: "why" },
-    make("summary", {}, "Why the best tree won over the second"),
+    make("summary", {}, "Why the best tree was chosen over the second"),
     place,
   );
   details.addEventListener("toggle", async () => {

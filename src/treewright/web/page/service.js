@@ -4,7 +4,7 @@ const MAX_RETRIES = 8;
 const MAX_KEPT = 60;
 const kept = new Map();
 
-/** An error of the service or the connection; `sentences` lack tags. */
+/** An error of the service or the connection; `sentences` are those of a request that lacks tags. */
 export class ServiceError extends Error {
   constructor(message, sentences = null) {
     super(message);

@@ -1,4 +1,4 @@
-/** The state of the page, kept in the URL fragment, so that a link shows the same. */
+/** The state of the page, stored in the URL fragment, so that a link restores it. */
 
 export const EMPTY = {
   text: "",
@@ -7,7 +7,7 @@ export const EMPTY = {
   other: null,
   k: 5,
   at: 1,
-  layout: null, // as there is room
+  layout: null, // by the available width
   fixed: [], // { sentence, word, head }
   tags: [], // { sentence, word, column, value }
 };

@@ -1,4 +1,4 @@
-/** A tooltip at the pointer; for keyboard users, the panel shows the same. */
+/** A tooltip at the pointer; for keyboard users, the panel shows the same information. */
 
 const MARGIN = 8;
 const tip = document.getElementById("tip");
