@@ -5,7 +5,9 @@ import re
 from treewright.errors import InputError
 
 SMALLEST = 64
-NAMED = re.compile(r"need at least ([\d,]+) \([\d,]+ MiB\) or (a higher threshold|fewer columns)$")
+NAMED = re.compile(
+    r"need at least ([\d,]+) \([\d,]+ MiB\); use a higher limit or (a higher threshold|fewer columns)$"
+)
 
 
 def with_least_memory(call):

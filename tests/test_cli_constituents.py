@@ -233,7 +233,7 @@ def test_a_checkpoint_of_other_options_is_one_line(fail, folder, tmp_path):
     message = fail_after_progress(fail, *TRAIN, folder / "train.mrg", "--model", tmp_path / "m", "--resume")
     found = (
         f"{checkpoint} is a checkpoint of a run with other data or options; "
-        "use the data and options of that run, or delete it"
+        "use the data and options of that run, or delete the folder"
     )
     assert message.endswith(f"{found} (see docs/howto/troubleshooting.md#checkpoints)")
 

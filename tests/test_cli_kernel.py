@@ -167,7 +167,7 @@ def test_trees_come_from_standard_input_too(tmp_path, monkeypatch, text):
         (
             "1 |BT| (N a) |BT| (N b) |ET|\n",
             ["--logs"],
-            "examples have several trees, or feature vectors; expected one tree each for --logs",
+            "examples have several trees, or feature vectors; expected one tree per example for --logs",
         ),
         ("(S (N a)\n", [], "trees:1: "),
         ("(S (N a))\n", ["--kernel", "x"], "--kernel is 'x'; expected one of st, sst, pt, spt"),

@@ -157,7 +157,9 @@ def test_an_address_without_a_scheduler_is_one_line(folder, fail, tmp_path, monk
     monkeypatch.setattr(work, "SECONDS_TO_CONNECT", 0.5)
     where = "tcp://127.0.0.1:9" if number is None else strangers[number]
     line = fail("mine", folder / "data.svmlight", "--out", tmp_path / "found.tsv", "--scheduler", where)
-    told = f"no Dask scheduler answers at {where}; expected a running one; start it with: dask scheduler"
+    told = (
+        f"no Dask scheduler answers at {where}; expected a running scheduler; start one with: dask scheduler"
+    )
     assert line == f"treewright: {told} (see docs/{tw.errors.ClusterError.help})"
     assert list(tmp_path.iterdir()) == []
 

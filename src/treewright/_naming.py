@@ -16,7 +16,7 @@ SPELLINGS = {
     "n_seeds": "seeds",
     "max_lengths": "max_length",
 }
-"""Parameters with another name on the command line."""
+"""Parameters that have a different name on the command line."""
 
 _spelling: ContextVar[Spelling] = ContextVar("spelling", default=str)
 

@@ -99,7 +99,7 @@ class WithoutEffect(NamedTuple):
 def without_effect(
     kind: Callable[..., Any], values: Mapping[str, Any], names: Iterable[str]
 ) -> Iterator[WithoutEffect]:
-    """Yield the given parameters of an estimator that have no effect, given the values of the others.
+    """Yield each parameter in `names` that has no effect because of the values of other parameters.
 
     `kind.EFFECTIVE_IF` declares when a parameter has an effect: the values that other parameters must have,
     or several such conditions, one of which must hold. A value that is an object, not a name, is a component

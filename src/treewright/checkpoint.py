@@ -92,7 +92,7 @@ class Checkpoint:
         if state.values["identity"] != self.identity:
             raise InputError(
                 f"{self.folder} is a checkpoint of a run with other data or options; "
-                "use the data and options of that run, or delete it",
+                "use the data and options of that run, or delete the folder",
                 help=HELP,
             )
         return State(state.kind, state.values["values"], state.arrays, state.parts)
@@ -107,7 +107,7 @@ class Checkpoint:
         """Open a file in the folder for appending; at the end, it replaces `target`.
 
         After an error, the checkpoint is removed if work cannot be resumed from it: if the input is wrong and
-        must be corrected, or if no progress of the file was saved yet.
+        must be corrected, or if no progress was saved yet.
         """
         unfinished = self.path(name)
         try:

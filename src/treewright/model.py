@@ -119,7 +119,7 @@ class Model:
     unsaved: ClassVar[tuple[str, ...]] = ("n_jobs",)
     adjustable: ClassVar[tuple[str, ...]] = ("n_jobs",)
     _state_keys: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The keys of fields in a state: names without the last underscore, unless that is another field."""
+    """Keys of fields in a state: names without the last underscore, unless another field has that name."""
 
     def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
         super().__init_subclass__(**options)
@@ -224,7 +224,7 @@ class Model:
         }
 
     def _with_result_params(self) -> Self:
-        """Return the model itself, or an unfitted one if it has parameters that do not affect its result."""
+        """Return an unfitted copy without the `unsaved` parameters, or the model itself if it has none."""
         if any(name in self.unsaved for name in self.param_names()):
             return type(self)(**self.result_params())
         return self
@@ -693,7 +693,7 @@ def _digest(header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> s
 
 
 def _deflate(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Compress an array, grouped by the position of each byte in its number; None if that saves little."""
+    """Compress an array, with bytes grouped by their position in a number; None if that saves little."""
     if array.nbytes < MIN_DEFLATED:
         return None
     planes = np.ascontiguousarray(array.reshape(-1).view(np.uint8).reshape(-1, array.itemsize).T)

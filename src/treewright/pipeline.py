@@ -165,7 +165,7 @@ class Pipeline(ParserWrapper):
             Treebank: a CoNLL-U file, a folder of a UD treebank, or a name such as UD_Hungarian-Szeged
             (downloaded).
         dev : str, optional
-            Treebank to evaluate on after each epoch (default: the dev set of the folder or name).
+            Treebank to evaluate on after each epoch (default: the treebank's dev set, if any).
         """
         found = find_treebank(train)
         if found.train is None:

@@ -140,7 +140,7 @@ def listening(
     clock : callable
         Returns the time in seconds.
     has_tasks : bool
-        Whether the listener receives tasks; if False, only messages.
+        Whether the listener receives tasks; if False, it receives only messages.
 
     See Also
     --------

@@ -93,7 +93,7 @@ class _OneBlasThread(ContextDecorator):
 
 
 def _set_threads(library: Any, n_threads: int) -> None:  # noqa: ANN401
-    # threadpoolctl 3.8 ignores every thread but the first that sets a number, until that is cleared.
+    # In threadpoolctl 3.8, only the first thread that sets a number has an effect, until it is cleared.
     clear = getattr(library, "clear_controlling_thread", None)
     if clear is None:
         library.set_num_threads(n_threads)
@@ -104,7 +104,7 @@ def _set_threads(library: Any, n_threads: int) -> None:  # noqa: ANN401
 
 
 one_blas_thread = _OneBlasThread()
-"""For all dense linear algebra that affects a result, so that the number of threads does not matter."""
+"""Use it for all dense linear algebra that affects a result, so that results do not depend on threads."""
 
 
 def map_jobs(
@@ -266,8 +266,8 @@ def map_slices(function: Callable[[slice], None], size: int, *, n_jobs: int) -> 
 class _Sent:
     """A function, pickled to be sent to workers; each worker unpickles it on its first call.
 
-    Workers also copy the function from each other. They always get the original, even while a call is
-    changing its data.
+    Workers also copy the function from each other. They always get the original function, even while a call
+    changes its data.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -291,7 +291,7 @@ def _call(function: Callable[[Any], Any], content: bytes) -> bytes:
 
 @dataclass
 class _Job:
-    """A job that was sent, with the future of its function and, if its item is large, that of the item."""
+    """A job that was sent, with the future of its function and, for a large item, the future of the item."""
 
     number: int
     content: bytes
@@ -342,7 +342,8 @@ class _Run(Generic[Result]):
     def _send_function(self) -> None:
         """Send the function to a worker, and assign the first jobs to all workers in turn.
 
-        Dask prefers workers that already have the function, until it has seen more than two jobs per thread.
+        Otherwise Dask would prefer workers that already have the function, until it has seen more than two
+        jobs per thread.
         """
         self._function = self._scatter(self._content)
         self._turns = iter(self._list_threads() * 2)
@@ -422,7 +423,7 @@ class _Run(Generic[Result]):
                 raise ClusterError(
                     f"{address} has no workers; expected at least one; start one with: dask worker {address}"
                 ) from error
-            except (OSError, KeyError):  # a worker was lost, or the scheduler with all of them
+            except (OSError, KeyError):  # a worker or the scheduler was lost
                 if self._client.status != "running":
                     raise ClusterError(_describe_disconnect(self._client)) from None
         raise ClusterError(
@@ -460,7 +461,7 @@ def _describe_loss(number: int, n_times: int) -> str:
 
 
 _checked: WeakSet[Any] = WeakSet()
-"""Clients whose workers have been found to have the right versions."""
+"""Clients whose workers are known to have the right versions."""
 
 
 def _check_client(client: Client, dask: Any) -> None:  # noqa: ANN401

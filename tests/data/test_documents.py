@@ -76,7 +76,7 @@ def test_folds_of_blocks_hold_a_block_of_each_document():
     names = [number // 20 for number in range(60)]
     trees = make_trees([[f"# sent_id = text{name}-{at}"] for at, name in enumerate(names)])
     folds = deal_folds(trees, 5, by="block")
-    assert folds.description == "5 folds of blocks of 3 documents (by sent_id)"
+    assert folds.description == "5 folds of blocks within 3 documents (by sent_id)"
     assert sorted(np.concatenate(folds.parts).tolist()) == list(range(60))
     for part in folds.parts:
         assert [names[at] for at in part.tolist()] == [0] * 4 + [1] * 4 + [2] * 4

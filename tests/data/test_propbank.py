@@ -264,15 +264,15 @@ def test_props_arguments_are_written_outer_first(tmp_path):
     [
         (
             [proposition(("A", 0, 3))],
-            "argument A covers words 0 to 3 of a sentence of 2; expected a non-empty span inside it",
+            "argument A covers words 0 to 3 of a sentence of 2 words; expected a non-empty span inside it",
         ),
         (
             [proposition(("A", 1, 1))],
-            "argument A covers words 1 to 1 of a sentence of 2; expected a non-empty span inside it",
+            "argument A covers words 1 to 1 of a sentence of 2 words; expected a non-empty span inside it",
         ),
         (
             [proposition(("A", -1, 1))],
-            "argument A covers words -1 to 1 of a sentence of 2; expected a non-empty span inside it",
+            "argument A covers words -1 to 1 of a sentence of 2 words; expected a non-empty span inside it",
         ),
         (
             [proposition(("A B", 0, 1))],

@@ -103,7 +103,7 @@ def test_only_linear_final_estimators_explain_themselves():
         X, y
     )
     with pytest.raises(
-        InputError, match=r"KNeighborsClassifier\(\) has no weights for each class; expected a linear"
+        InputError, match=r"KNeighborsClassifier\(\) does not have weights for each class; expected"
     ):
         classifier.explain(X)
 

@@ -75,7 +75,8 @@ def test_what_is_held_counts_towards_the_limit():
     with pytest.raises(InputError) as error:
         memory.require("9 rows", 600)
     assert str(error.value) == (
-        "memory_limit is 800 bytes; 9 rows need at least 915 (1 MiB) or a higher threshold"
+        "memory_limit is 800 bytes; 9 rows need at least 915 (1 MiB); "
+        "use a higher limit or a higher threshold"
     )
     Memory(915).require("9 rows", 800)
 

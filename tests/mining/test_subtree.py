@@ -195,7 +195,7 @@ def test_a_limit_to_memory_that_is_too_small_is_refused_with_the_least_that_woul
     with pytest.raises(InputError) as error:
         miner.fit(space, problem)
     assert str(error.value).startswith("memory_limit is 16,384 bytes; ")
-    assert str(error.value).endswith(" MiB) or a higher threshold")
+    assert str(error.value).endswith(" MiB); use a higher limit or a higher threshold")
 
 
 def test_basic_features_are_numbered_as_if_sorted_at_once(monkeypatch):

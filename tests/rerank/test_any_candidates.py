@@ -309,7 +309,11 @@ def test_the_top_kernel_can_be_used_too():
     [
         ({"learner": "tree"}, {}, "learner is 'tree'; expected one of perceptron, svm"),
         ({"base_weights": ()}, {}, r"base_weights is \(\); expected a sequence of at least one number"),
-        ({"base_weights": (1, 2)}, {}, "base_weights has 2 values; expected one, or dev to choose one"),
+        (
+            {"base_weights": (1, 2)},
+            {},
+            "base_weights has 2 values; expected one, or dev to choose among them",
+        ),
         ({"base_weights": (-1,)}, {}, r"base_weights\[0\] is -1; expected a number from 0"),
         ({"kernel": "sst"}, {}, "kernel is 'sst'; expected a kernel"),
         (

@@ -111,8 +111,8 @@ def _as_tree(sentence: Any, number: int, reader: object, tag_column: TagColumn) 
 def check_tags(sentences: Sequence[Any], trees: Sequence[DepTree], reader: Any) -> None:  # noqa: ANN401
     """Raise `InputError` if sentences lack the tags that a model needs.
 
-    In a sentence given as a list, every word must have a tag. In trees, tags may be missing, as long as at
-    least one word of all trees has a tag.
+    In a sentence given as a list, every word must have a tag. In trees, tags may be missing, but at least one
+    word in at least one of the trees must have a tag.
 
     Parameters
     ----------

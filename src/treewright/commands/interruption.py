@@ -57,9 +57,8 @@ def describe_interruption(error: BaseException, resume_command: str | None) -> I
 def run_in_thread(function: Callable[[], Result]) -> Result:
     """Run a function in a separate thread, so that Ctrl-C works even while compiled code runs.
 
-    No exception is raised in that thread, since compiled code that calls Python does not survive one. The
-    thread continues until `leave` ends the process, which is like SIGKILL except that temporary files are
-    removed.
+    No exception is raised in that thread, since it would crash compiled code that calls Python. The thread
+    continues until `leave` ends the process, which is like SIGKILL except that temporary files are removed.
 
     In the main thread, Python handles a signal only when a compiled call returns. Single calls took 33 s when
     liblinear trained on the roles of the English Web Treebank, 12 s when Numba compiled the parser, and 2.3 s
@@ -104,7 +103,7 @@ def leave(code: int) -> NoReturn:
 
 
 def with_resume(arguments: Sequence[str]) -> str:
-    """Return the command that resumes the work of these arguments."""
+    """Return the command that resumes an interrupted command with these arguments."""
     words = list(arguments)
     if RESUME not in words:
         words.insert(words.index("--") if "--" in words else len(words), RESUME)

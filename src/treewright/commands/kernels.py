@@ -129,7 +129,9 @@ def kernel(
         normalize=normalize,
     )
     if logs and not hasattr(made, "logs"):
-        raise InputError("examples have several trees, or feature vectors; expected one tree each for --logs")
+        raise InputError(
+            "examples have several trees, or feature vectors; expected one tree per example for --logs"
+        )
     times: list[float] = []
     scheduler = how.values["scheduler"]
     with (

@@ -54,8 +54,8 @@ def mine(
 ) -> None:
     """Select conjunctions of binary features by gradient mining.
 
-    Writes a table of conjunctions with their weights. With `--rules`, support, lift and examples are computed
-    on the same samples, which are numbered from 1.
+    Writes a table of conjunctions with their weights. With `--rules`, support and lift are computed on the
+    same samples, and examples are sample numbers, from 1.
 
     Example: `treewright mine data.svmlight --degree 4 --threshold 3 --out features.tsv`
     """

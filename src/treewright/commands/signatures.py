@@ -1,8 +1,8 @@
 """Command-line options, derived from signatures and docstrings.
 
 The constructor of an estimator, or a function, declares each parameter once: its name, type, bounds, default
-and description. Commands turn these into options. If an option has a fixed list of values, shells complete
-them.
+and description. Commands turn the parameters into options. If an option has a fixed list of values, shells
+complete them.
 """
 
 import inspect
@@ -125,7 +125,7 @@ class Chosen:
     """Parameters that the user gave on the command line."""
 
     def files(self) -> dict[str, str]:
-        """Return the values that are files or models, by option; further files are numbered from 2."""
+        """Return files and models by option; further files of the same option are numbered from 2."""
         found: dict[str, str] = {}
         for name, hint in constructor_hints(self.options.source).items():
             if shown_as(hint) is Shown.FILE or model_types(hint):
@@ -368,8 +368,8 @@ def format_size(n_bytes: int) -> str:
 def join_signatures(kinds: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
     """Return a function with the parameters of several functions.
 
-    If several declare the same parameter, the first type and description are used. If its defaults differ,
-    it has no default, and its description lists them.
+    If several functions declare the same parameter, the first type and description are used. If the defaults
+    differ, the parameter has no default, and its description lists them.
     """
 
     def joined() -> None:

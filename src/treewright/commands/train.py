@@ -28,8 +28,8 @@ class Kind(NamedTuple):
     """A kind of model: its class ``"module:Class"``, and optionally the class of a reranker.
 
     The class has a method `read_training`, which declares the training files and returns the arguments of
-    `fit`. If `--rerank` takes a value, `rerank_by` names the reranker's parameter that it sets. A composite
-    model lists the classes of its components, such as a tokenizer and a parser, or a neural scorer.
+    `fit`. If `--rerank` takes a value, `rerank_by` names the reranker's parameter that this value sets. A
+    composite model lists the classes of its components, such as a tokenizer and a parser, or a neural scorer.
     """
 
     model: str

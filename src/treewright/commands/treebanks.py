@@ -83,7 +83,7 @@ def scoring(
     metric : str, optional
         Metric to test, such as uas (default) or las for dependencies, and f1 (default) or exact for brackets.
     verbs : bool
-        Score only the roles of predicates that are gold verbs.
+        Score only the roles of predicates with a gold verb tag.
     plot : str, optional
         File for a reliability diagram of the confidences (png, svg or pdf).
     json : bool
@@ -110,7 +110,7 @@ def evaluate(
     If GOLD and PREDICTED split the same text into different words or sentences, the words are aligned by
     characters, and all columns are scored as in the CoNLL 2018 shared task (as with `--conll2018`).
 
-    If words have a confidence, written by `treewright parse --confidence`, its calibration is also scored.
+    If the words have confidences (see `treewright parse --confidence`), their calibration is also scored.
 
     Example: `treewright evaluate gold.conllu parsed.conllu --no-punctuation --against other.conllu`
     """

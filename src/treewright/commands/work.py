@@ -34,7 +34,7 @@ def running(*, scheduler: Address | None = None, resume: bool = False) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Check, before long work, that the result can be written."""
+    """Check, before a long computation, that the result can be written."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; expected the name of a file")
     if is_special(path):
@@ -49,7 +49,7 @@ def check_writable(path: Path) -> None:
 
 
 def check_results(results: Mapping[str, Target | None], inputs: Mapping[str, Target | None]) -> None:
-    """Raise `InputError` if two results have the same file, or a result would overwrite an input.
+    """Raise `InputError` if two results share a file, or a result would overwrite an input.
 
     Parameters
     ----------
@@ -96,7 +96,8 @@ def open_cluster(scheduler: str) -> Iterator["Client"]:
         OverflowError,
     ) as error:  # the answer of another kind of server is taken for a large size
         raise ClusterError(
-            f"no Dask scheduler answers at {scheduler}; expected a running one; start it with: dask scheduler"
+            f"no Dask scheduler answers at {scheduler}; expected a running scheduler; "
+            "start one with: dask scheduler"
         ) from error
     try:
         yield client

@@ -41,7 +41,7 @@ PAIRS = (
 )
 BETWEEN = "h.tag b.tag m.tag"
 ARC_FEATURES = (*PAIRS, *(f"{pair} *" for pair in PAIRS), BETWEEN)
-"""The templates of table 1."""
+"""The templates of Qian & Liu (2015), table 1."""
 ENDS = {"h": HEAD, "m": MODIFIER}
 ATTRIBUTES = {"word": WORD, "tag": TAG}
 LANGUAGE = TemplateLanguage(
@@ -52,10 +52,10 @@ UNKNOWN, ROOT, OUTSIDE = 0, 1, 2
 """Ids of unknown words and tags, of the root, and of positions outside the sentence."""
 N_SPECIAL = 3
 SPECIAL_NAMES = {"word": ("?", "ROOT", "-"), "tag": ("?", "ROOT/tag", "-")}
-"""Names of these ids; the word and the tag of the root are different features."""
+"""Names of these ids; the root has two names, since its word and its tag are different features."""
 SPECIAL_WORDS = (plain_words.UNKNOWN, plain_words.ROOT, plain_words.EDGE)
 SPREAD = 4.0
-"""Maximum ratio of the number of distinct XPOS tags to that of UPOS tags at which XPOS tags are used."""
+"""XPOS tags are used if their number is at most this multiple of the number of UPOS tags."""
 
 
 class ArcEncoder:
@@ -117,7 +117,7 @@ class ArcEncoder:
     def keys(
         self, sentences: Sentences, numbers: Integers, heads: Integers, modifiers: Integers
     ) -> tuple[Integers, Keys]:
-        """Return the features of arcs: those of arc i are `keys[indptr[i]:indptr[i + 1]]`.
+        """Return the features of arcs; arc i has the features `keys[indptr[i]:indptr[i + 1]]`.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class ArcEncoder:
         return True
 
     def name(self, key: int) -> str:
-        """Return a feature as text: ``won → NN``; ``DT·* → IN (2 right)`` has the tag before the head."""
+        """Return a feature as text, such as ``won → NN``; in ``DT·* → IN``, DT is the tag before the head."""
         template, values, distance = unpack(int(key))
         if ARC_FEATURES[template] == BETWEEN:
             head, modifier, inner = (self._string("tag", value) for value in values)
@@ -172,7 +172,7 @@ class ArcEncoder:
         return self.tell(key).say()
 
     def tell(self, key: int) -> ToldArc:
-        """Return the attributes that a feature specifies of the head, the modifier and a word between."""
+        """Return the attributes of head, modifier and a word between them that a feature specifies."""
         template, values, distance = unpack(int(key))
         ends: dict[str, dict[int, dict[str, str]]] = {"h": {}, "m": {}, "b": {}}
         if ARC_FEATURES[template] == BETWEEN:
@@ -242,7 +242,7 @@ def _choose_column(trees: Sequence[DepTree]) -> str:
 
 
 def _limited(counts: Counter[str], bits: int) -> Vocabulary:
-    """Make a vocabulary of the most frequent strings, whose ids must fit into this number of bits."""
+    """Make a vocabulary of the most frequent strings, limited so that each id fits into `bits` bits."""
     return Vocabulary(Vocabulary.from_counts(counts).strings[: (1 << bits) - N_SPECIAL])
 
 

@@ -1,12 +1,13 @@
 """make_conjunctions: samples whose labels depend on planted conjunctions, but not on parts of conjunctions.
 
-If a conjunction of order k is complete in N samples of its class, each part that lacks one column is planted
-in N samples of the other class, each part that lacks two columns in N samples of its own class, and so on.
-Then any part of size t occurs N * 2 ** (k - t - 1) times in each class. All these samples have the label of
-their class, and each has a complete conjunction. The other samples have random parts and random labels.
+If a conjunction of order k is complete in N samples of its class, each of its parts that lacks one column is
+planted in N samples of the other class, each part that lacks two columns is planted in N samples of its own
+class, and so on. Then any part of size t occurs N * 2 ** (k - t - 1) times in each class. Each of these
+samples has the label of its class and contains a complete conjunction. The other samples have random parts
+and random labels.
 
-This is possible if the values 2 ** (1 - k) of the conjunctions of each class sum to at least one, since the
-parts need 2 ** (k - 1) samples for each complete conjunction. Other orders are rejected.
+This is possible if 2 ** (1 - k), summed over the conjunctions of each class, is at least one, since the parts
+need 2 ** (k - 1) samples for each complete conjunction. Other values of `orders` are rejected.
 """
 
 from collections.abc import Sequence
@@ -162,9 +163,9 @@ def _check(n_samples: int, n_features: int, n_active: int, orders: Sequence[int]
     for first in (0, 1):
         if sum(2.0 ** (1 - order) for order in orders[first::2]) < 1:
             raise InputError(
-                f"orders is {tuple(orders)}; expected more or shorter conjunctions: the sum of 2 ** (1 - "
-                "order) over the conjunctions of each label (every other one) must be at least 1, or their "
-                "parts predict the label"
+                f"orders is {tuple(orders)}; expected more or shorter conjunctions: for each label, which "
+                "has every second value of orders, the sum of 2 ** (1 - order) must be at least 1; otherwise "
+                "parts of conjunctions predict the label"
             )
     if sum(orders) > n_features:
         raise InputError(f"n_features is {n_features}; expected at least {sum(orders)}, the sum of orders")
@@ -174,7 +175,7 @@ def _check(n_samples: int, n_features: int, n_active: int, orders: Sequence[int]
 
 
 def _make_plan(n_samples: int, orders: IntArray, coverage: float) -> _Plan:
-    """Plan how often each conjunction is complete: all equally often, if there is room for the parts."""
+    """Plan how often each conjunction is complete: equally often, if there is room for all parts."""
     signs = np.where(np.arange(len(orders)) % 2 == 0, 1, -1)
     n_parts = 1 << (orders - 1)
     wanted = round(coverage * n_samples / 2)

@@ -16,7 +16,7 @@ TRACE = "-NONE-"
 LABEL = re.compile(r"[^\s\0]+", re.ASCII)
 """A label has no ASCII whitespace and no NUL; a no-break space may be part of a word."""
 MAX_DECIMAL_BITS = 2048
-"""Maximum bits of an integer that is written in decimal; Python does not convert very large ones."""
+"""Maximum number of bits of an integer that is written in decimal; Python rejects very large ones."""
 PLAIN_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
@@ -243,7 +243,7 @@ class ConstTree(Drawn):
         return self.without_tags({TRACE})
 
     def without_tags(self, tags: set[str] | frozenset[str]) -> Self | None:
-        """Return the tree without words with one of the `tags` and without nodes that dominate only these."""
+        """Return the tree without words that have one of the `tags`, and without nodes left empty."""
         labels = self.labels
         if not any(label in tags for label in labels):
             return self

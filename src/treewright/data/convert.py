@@ -34,9 +34,9 @@ def convert_file(
     source, target : str
         Input and output file; ``"-"`` is standard input or output.
     from_format : str, optional
-        Input format (default: by file name or content).
+        Input format (default: detected from the file name or content).
     to_format : str, optional
-        Output format (default: by file name).
+        Output format (default: detected from the file name).
     rules : str, optional
         Head rules for converting brackets to dependencies (default: yamada-matsumoto).
     functions : bool

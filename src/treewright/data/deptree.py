@@ -239,7 +239,7 @@ class DepTree(Drawn):
     def text(self) -> str:
         """The sentence as text.
 
-        The text is that of the comment ``# text = ...``, if there is one. Otherwise tokens are joined with
+        The text is taken from the comment ``# text = ...``, if there is one. Otherwise tokens are joined with
         spaces, except after ``SpaceAfter=No`` in MISC; a multiword token replaces its words.
         """
         if text := self.metadata.get("text"):

@@ -43,7 +43,7 @@ class Descriptions(NamedTuple):
     relations : dict of str to Relation
         Universal relations.
     tags : dict of str to LabelDescription
-        Universal tags and those of the Penn Treebank.
+        Tags of Universal Dependencies and of the Penn Treebank.
     phrases : dict of str to LabelDescription
         Constituent labels of the Penn Treebank.
     universal_tags : frozenset of str
@@ -79,7 +79,7 @@ def universal_tags() -> frozenset[str]:
 
 
 def describe_relation(relation: str) -> Relation | None:
-    """Return the description of a relation; a subtype has that of its universal relation.
+    """Return the description of a relation; a subtype is described by its universal relation.
 
     Examples
     --------
@@ -90,5 +90,5 @@ def describe_relation(relation: str) -> Relation | None:
 
 
 def describe_tag(tag: str) -> LabelDescription | None:
-    """Return the description of a universal tag or of one of the Penn Treebank."""
+    """Return the description of a tag of Universal Dependencies or of the Penn Treebank."""
     return read_descriptions().tags.get(tag)

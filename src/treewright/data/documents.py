@@ -3,7 +3,7 @@
 A model that was trained on the neighbours of a sentence has already seen its names and phrases. Therefore
 folds consist of whole documents: a fold model is tested on new documents, as most models are. If the dev set
 comes from the same documents as the training set, the final model has seen these documents. Then folds are
-blocks of consecutive sentences within documents, so that the fold models have seen them, too.
+blocks of consecutive sentences within documents, so that the fold models have seen every document, too.
 """
 
 import re
@@ -67,7 +67,7 @@ def deal_folds(
         if numbers is not None and by == "block":
             parts = _deal_blocks(numbers, n_folds, random_state)
             return Folds(
-                parts, f"{n_folds} folds of blocks of {int(numbers.max()) + 1} documents (by {name})"
+                parts, f"{n_folds} folds of blocks within {int(numbers.max()) + 1} documents (by {name})"
             )
         if numbers is not None:
             parts = _deal(numbers, n_folds, random_state)
@@ -137,7 +137,7 @@ def _deal(documents: npt.NDArray[np.int64], n_folds: int, random_state: int) -> 
 def _deal_blocks(
     documents: npt.NDArray[np.int64], n_folds: int, random_state: int
 ) -> list[npt.NDArray[np.int64]]:
-    """Cut each document into a block for each fold; which fold gets the first block is random."""
+    """Cut each document into one block per fold; the fold of the first block is chosen at random."""
     order = np.argsort(documents, kind="stable")
     sizes = np.bincount(documents)
     starts = np.cumsum(sizes) - sizes

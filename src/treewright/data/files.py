@@ -68,8 +68,8 @@ def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
     Raises
     ------
     FormatError
-        If there are bytes that are not UTF-8, a NUL byte, a lone carriage return, corrupt gzip data, or a
-        line longer than 64 MiB.
+        If there is a NUL byte, a lone carriage return, a line longer than 64 MiB, corrupt gzip data, or a
+        byte sequence that is not UTF-8.
     """
     name = source_name(source)
     number = 1
@@ -197,7 +197,7 @@ def check_folder(path: Target) -> None:
 
 
 def is_special(path: Target) -> bool:
-    """Return whether `path` exists and is not a regular file: a pipe, a device, a socket or a folder."""
+    """Return whether `path` exists but is not a regular file (a pipe, a device, a socket or a folder)."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
@@ -328,7 +328,7 @@ def _standard_output() -> Iterator[IO[str]]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file for writing that replaces `path` at the end.
+    """Open a temporary file for writing; at the end, it replaces `path`.
 
     A symbolic link is kept, and its target is replaced. A target that is not a regular file, such as a pipe,
     is written to directly.

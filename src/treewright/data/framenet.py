@@ -311,7 +311,7 @@ class _SentenceReader:
 
 
 def _make_words(text: str, tag_labels: list[_Label]) -> list[_Word]:
-    """Split a text into words at its tags, and elsewhere at whitespace and punctuation."""
+    """Split a text into its tagged words; split untagged parts at whitespace and punctuation."""
     words: list[_Word] = []
     done = 0
     for tag, start, end, _ in sorted(tag_labels, key=lambda one: (one.start or 0, -(one.end or 0))):

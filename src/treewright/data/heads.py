@@ -5,8 +5,8 @@ For each constituent label, a table gives the labels to search for, preceded by 
 by ``|``, the outermost child with any of them wins. If no label matches, the outermost child on the first
 side is the head. Punctuation is a head only if there are no other children.
 
-One table is that of Yamada & Matsumoto (2003), with the rules for noun and verb phrases of the converter
-Penn2Malt; the other is that of Collins (1999, appendix A).
+One table is from Yamada & Matsumoto (2003), with the rules of the converter Penn2Malt for noun and verb
+phrases; the other is from Collins (1999, appendix A).
 """
 
 from collections.abc import Sequence

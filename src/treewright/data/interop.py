@@ -157,7 +157,7 @@ def to_nltk(tree: ConstTree | DepTree) -> "Tree | DependencyGraph":
 
 
 def _to_graph(tree: DepTree) -> "DependencyGraph":
-    """Make the graph as nltk does from CoNLL columns; its root is the first root of the tree."""
+    """Make the graph that nltk would make from CoNLL columns; its root is the first root of the tree."""
     graph: DependencyGraph = require("nltk.parse", "nltk").DependencyGraph()
     if (tree.heads < 0).any():
         raise InputError(WHOLE)

@@ -98,7 +98,7 @@ def to_constituents(
 
 
 def _list_dependents(tree: DepTree) -> list[list[int]]:
-    """Return the positions of the roots, followed by those of the dependents of each word, from 0."""
+    """Return a list of the roots, followed by a list of the dependents of each word; positions start at 0."""
     if not len(tree):
         raise InputError("the sentence has no words; expected at least one")
     dependents: list[list[int]] = [[] for _ in range(len(tree) + 1)]

@@ -49,7 +49,7 @@ TRAIN_PIECES = {
     "UD_Russian-SynTagRus": ("a", "b", "c"),
     "UD_Russian-Taiga": ("a", "b", "c", "d", "e"),
 }
-"""Repositories whose training set is too large for one file on GitHub, and its pieces."""
+"""Repositories whose training set is too large for one file on GitHub, and the names of its pieces."""
 
 
 def resolve_name(name: str, code: str | None) -> tuple[str, str]:

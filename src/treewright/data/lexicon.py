@@ -28,15 +28,15 @@ class Family(NamedTuple):
     heads: list[str]
     """The slot of its head in each reading."""
     readings: list[str]
-    """The production of each reading, with the same words."""
+    """The production of each reading; both produce the same words."""
     structures: list[str]
     """The arcs between the slots in each reading."""
     rules: str
     """The weight of each rule and the words of each slot, most frequent first.
 
-    The slots with a star determine the reading. The words of a slot alternate between two hidden classes. The
-    sum of the classes of these words, modulo 2, is the number of the correct reading. As long as one of the
-    words is unknown, both readings are equally likely.
+    The slots marked with a star determine the reading. The words of a slot alternate between two hidden
+    classes. The sum of the classes of these words, modulo 2, is the number of the correct reading. As long as
+    one of the words is unknown, both readings are equally likely.
     """
 
 

@@ -13,7 +13,7 @@ path       ``obj↑``                  ``nsubj↓``
 head+path  ``obj↑nsubj``             ``nsubj↓``
 ========== ========================= ====================================
 
-Here ``obj`` is the lifted word's own relation and ``nsubj`` that of its original head.
+Here ``obj`` is the lifted word's own relation, and ``nsubj`` is the relation of its original head.
 """
 
 from bisect import insort
@@ -99,10 +99,10 @@ def projectivize(tree: DepTree, *, scheme: str = "path") -> DepTree:
 def deprojectivize(tree: DepTree, *, keep: Container[int] = ()) -> DepTree:
     """Undo `projectivize`: move each lifted word back under its original head.
 
-    The original head is searched for below the current head, breadth first and from left to right: among the
-    words on a marked path if there are marks (the ends of paths first), and among words with the encoded
-    relation if there is one. If no head is found, the word is not moved. All marks are removed from the
-    relations.
+    The original head is searched for below the current head, breadth first and from left to right. If paths
+    are marked, only the words on these paths are searched, and the ends of paths come first. If the relation
+    of the original head is encoded, only words with this relation are searched. If no head is found, the word
+    is not moved. All marks are removed from the relations.
 
     Parameters
     ----------

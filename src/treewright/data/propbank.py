@@ -237,7 +237,7 @@ def _format_column(proposition: Proposition, n: int) -> list[str]:
         label, start, end = span
         if not 0 <= start < end <= n:
             raise InputError(
-                f"argument {label} covers words {start} to {end} of a sentence of {n}; "
+                f"argument {label} covers words {start} to {end} of a sentence of {n} words; "
                 "expected a non-empty span inside it"
             )
         if not ROLE.fullmatch(label):

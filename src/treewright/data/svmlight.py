@@ -124,7 +124,7 @@ def read_svmlight(source: Source, *, names: Sequence[str] | None = None) -> Samp
 
 
 def _parse(source: Source) -> Iterator[tuple[str, list[str]]]:
-    """Yield the label and the present features of each sample."""
+    """Yield the label of each sample and the features that it has."""
     for number, line in numbered_lines(source):
         words = list(takewhile(lambda word: not word.startswith("#"), line.split()))
         if not words:

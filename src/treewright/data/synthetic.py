@@ -2,13 +2,13 @@
 
 Sentences come from a small lexicalised grammar of English (`treewright.data.lexicon`). They are unambiguous,
 except for six families of planted ambiguities, in which one sequence of words has two structures. Two, three
-or four words together determine the correct structure; they are connected by one, two or three arcs. A proper
-subset of these words carries no information. Patterns of three arcs do not fit into a single part of a
-third-order parser (grandparent, siblings, grand-siblings, tri-siblings on one side): they are a sibling with
-its own child, a chain of three arcs, or children on both sides of a head.
+or four words, connected by one, two or three arcs, together determine the correct structure. A proper subset
+of these words carries no information. A pattern of three arcs does not fit into a single part of a
+third-order parser (grandparent, siblings, grand-siblings, tri-siblings on one side). It is a sibling with its
+own child, a chain of three arcs, or children on both sides of a head.
 
-The words of a slot are few and differ in frequency. In 2,000 sentences, frequent combinations of a family
-occur about ten times, and about half of all combinations at most once.
+Each slot has few words, which differ in frequency. In 2,000 sentences, frequent combinations of the words of
+a family occur about ten times, and about half of all combinations occur at most once.
 """
 
 import re
@@ -279,7 +279,7 @@ def _grammar() -> _Grammar:
 
 
 def _weighted(text: str) -> list[tuple[int, str]]:
-    """Split a text at separate numbers, which are weights, into pairs of a weight and a text."""
+    """Split a text at its standalone numbers, which are weights, into (weight, text) pairs."""
     pieces = WEIGHT.split(text.strip())[1:]
     return [(int(weight), piece) for weight, piece in zip(pieces[::2], pieces[1::2], strict=True)]
 

@@ -5,8 +5,8 @@ A template is a line of atoms; its feature is the conjunction of their values. A
 and an attribute. ``h.word m-1.tag`` is the form of the head and the tag of the word before the modifier. A
 line that ends in ``*`` also includes the binned distance. Blank lines are ignored.
 
-Each set of features declares its roles and attributes as a `TemplateLanguage`. If all
-features describe one object, there are no roles, and an atom is an attribute only, as in ``predicate path``.
+Each set of features declares its roles and attributes as a `TemplateLanguage`. If all features describe one
+object, there are no roles, and an atom is just an attribute, as in ``predicate path``.
 
 ========================================  ===========================================================
 module                                    features of

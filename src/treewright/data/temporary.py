@@ -1,7 +1,8 @@
 """Temporary files in the folders of their targets; stale ones are recognised by a missing lock.
 
 A process holds a lock on each temporary file that it writes. A process that is killed leaves its temporary
-files behind. The next process that writes to the same target removes its unlocked temporary files.
+files behind. The next process that writes to the same target removes the unlocked temporary files of that
+target.
 """
 
 import os
@@ -20,7 +21,7 @@ PREFIX = ".treewright-"
 
 @contextmanager
 def temporary_file(place: Path, *, mode: int = 0o600) -> Iterator[tuple[int, str]]:
-    """Make a temporary file that may be renamed to `place`; yield its descriptor and name.
+    """Make a temporary file that can be renamed to `place`; yield its descriptor and name.
 
     The caller closes the descriptor. The permissions of the file are `mode`, without those masked by the
     umask. Stale files of the same target are removed first. If an error is raised, the file is removed.

@@ -20,7 +20,7 @@ WORD_GAP, LEAF_GAP = 16.0, 14.0
 LEVEL, FIRST_LEVEL = 23.0, 24.0
 """Height of an arc above the arcs below it, and height of the lowest arc."""
 WORD_LINE, TAG_LINE = 18.0, 37.0
-"""Distance of the baselines of words and tags below the arcs."""
+"""Distances from the arcs down to the baselines of words and tags."""
 PORT = 8.0
 """Horizontal distance from the centre of a word to the arcs of its dependents."""
 CORNER = 9.0
@@ -60,7 +60,7 @@ class Group(NamedTuple):
     Attributes
     ----------
     kinds : tuple of str
-        Class names for styling; includes ``marked`` if it is marked.
+        Class names for styling, including ``marked`` for a marked part.
     data : dict of str to str
         Data attributes.
     confidence : float or None
@@ -434,7 +434,7 @@ def _stack_constituents(
 
 
 def _draw_side_branch(out: Point, column: Point, end: float) -> tuple[Stroke, ...]:
-    """Return the line from a node to a child in the next column and, for a word, to the last column."""
+    """Return the line from a node to a child in the next column; for words, it goes on to the last column."""
     line = Stroke("line", (("M", (out,)), ("L", (column,))))
     if end <= column[0]:
         return (line,)
@@ -442,7 +442,7 @@ def _draw_side_branch(out: Point, column: Point, end: float) -> tuple[Stroke, ..
 
 
 def _draw_branch(above: Point, place: Point) -> tuple[Stroke, ...]:
-    """Return the line from a node to a child in the next row and, for a word, to the lowest row."""
+    """Return the line from a node to a child in the next row; for words, it goes on to the lowest row."""
     top, row = (above[0], above[1] + UNDER), above[1] + ROW
     end = (place[0], place[1] - OVER)
     if place[1] == row:

@@ -11,7 +11,7 @@ Arc: TypeAlias = tuple[int, int]
 
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 BOXES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
-"""Box-drawing characters by the sum of the directions of their lines."""
+"""Box-drawing characters, indexed by the sum of the directions of their lines."""
 ARROW = "►"
 ASCII_LINES = str.maketrans(BOXES[1:] + ARROW, "|||-+++-+++-+++>")
 

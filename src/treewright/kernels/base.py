@@ -78,7 +78,7 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         Name used on the command line and in parameters. Only classes with a short name are in `KERNELS`.
     fragments : {"subtrees", "subset trees", "partial trees"}, optional
         The kind of fragments that the kernel counts, if they can be listed. An inherited value is ignored,
-        since a subclass may count something else.
+        since a subclass may count other fragments.
     compares_vectors : bool
         Whether the examples are vectors, which have no fragments.
     why_no_fragments : str, optional
@@ -154,8 +154,9 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
     ) -> "list[WeighedFragment]":
         """Return the fragments that two examples share, and the contribution of each to the kernel value.
 
-        The kernel value is the sum of the contributions of all fragments and of vectors; those of vectors are
-        not listed. Supported by `SubtreeKernel`, `SubsetTreeKernel`, `PartialTreeKernel` and sums of these.
+        The kernel value is the sum of the contributions of all fragments and vectors; contributions of
+        vectors are not listed. Supported by `SubtreeKernel`, `SubsetTreeKernel`, `PartialTreeKernel` and sums
+        of these.
 
         Parameters
         ----------

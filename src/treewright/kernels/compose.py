@@ -429,8 +429,8 @@ class VectorKernel(Kernel):
         Parameters
         ----------
         examples : array or sparse matrix, or sequence of rows
-            Rows are arrays, lists of numbers or sparse matrices with one row; or all of them are
-            `SparseVector`.
+            Each row is an array, a list of numbers, or a sparse matrix with one row. Alternatively, all rows
+            are `SparseVector`.
         """
         check_choice("kind", self.kind, ("linear", "polynomial", "rbf"))
         check_integer("degree", self.degree, minimum=1)

@@ -39,7 +39,7 @@ from treewright.scale import map_jobs
 Decay: TypeAlias = Annotated[float, Range(1e-6, 1)]
 WordNodes: TypeAlias = Literal["nodes", "none", "bag"]
 ROWS_AT_A_TIME = 64
-"""Number of trees per batch of a thread."""
+"""Number of trees that a thread processes at a time."""
 
 
 class TreeKernel(Kernel):
@@ -139,7 +139,7 @@ class PackedTrees(PackedExamples):
         return self._finish(self._compare(others, rows, False), others, rows, np.arange(len(self)))
 
     def pairs(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
-        """Return the kernel value of each example in `rows_a` and the one at the same position in `rows_b`.
+        """Return the kernel values of the examples at the same positions in `rows_a` and `rows_b`.
 
         Use it for single pairs; `block` is faster if each example is compared with many others.
         """
@@ -163,7 +163,7 @@ class PackedTrees(PackedExamples):
         return values
 
     def logs(self, others: "PackedTrees") -> FloatArray:
-        """Return the logarithms of the unnormalised values of these trees with others."""
+        """Return the logarithms of the unnormalised kernel values of these trees with other trees."""
         index, n_others = self._index, len(others)
         rows_b = np.arange(n_others)
         if others is not self:
@@ -203,7 +203,7 @@ class PackedTrees(PackedExamples):
     def _finish(
         self, values: FloatArray, others: "PackedTrees", rows_a: Integers, rows_b: Integers
     ) -> FloatArray:
-        """Normalise the values if the kernel does so; otherwise, reject infinite values."""
+        """Normalise the values if the kernel is normalised; otherwise, reject infinite values."""
         if not self._kernel.normalize:
             return _checked(values, lambda at: (int(rows_a[at[0]]), int(rows_b[at[1]])))
         own_a, own_b = others._raw_diagonal()[rows_a], self._raw_diagonal()[rows_b]
@@ -249,8 +249,8 @@ class SubtreeKernel(TreeKernel):
         Decay factor for larger fragments. The weight of a subtree with n nodes, not counting leaves, is
         `decay` to the power of n.
     normalize : bool
-        Normalise so that K(x, x) = 1. K(x, y) is divided by the geometric mean of K(x, x) and K(y, y); a tree
-        without fragments has the value 0 with every tree.
+        Normalise so that K(x, x) = 1. K(x, y) is divided by the geometric mean of K(x, x) and K(y, y); if one
+        of the trees has no fragments, the result is 0.
     words : {"nodes", "none", "bag"}
         Keep words as leaves ("nodes"), remove them ("none"), or also count each as a fragment ("bag"). The
         weight of a word as a fragment is `decay`.
@@ -304,8 +304,8 @@ class SubsetTreeKernel(TreeKernel):
         Decay factor for larger fragments. The weight of a subset tree with n productions is `decay` to the
         power of n.
     normalize : bool
-        Normalise so that K(x, x) = 1. K(x, y) is divided by the geometric mean of K(x, x) and K(y, y); a tree
-        without fragments has the value 0 with every tree.
+        Normalise so that K(x, x) = 1. K(x, y) is divided by the geometric mean of K(x, x) and K(y, y); if one
+        of the trees has no fragments, the result is 0.
     words : {"nodes", "none", "bag"}
         Keep words as leaves ("nodes"), remove them ("none"), or also count each as a fragment ("bag"). The
         weight of a word as a fragment is `decay`.
@@ -356,15 +356,15 @@ class PartialTreeKernel(TreeKernel):
     ----------
     decay : float
         Decay factor for larger fragments. The weight of a partial tree is multiplied by `decay` for each
-        skipped child between two others, and by `decay` squared for each leaf.
+        child skipped between two included children, and by `decay` squared for each leaf.
     depth_decay : float
         Decay factor per node of a partial tree.
     max_children : int, optional
         Maximum number of children of a node in a partial tree. The distributed version of SVM-light-TK uses
         5.
     normalize : bool
-        Normalise so that K(x, x) = 1. K(x, y) is divided by the geometric mean of K(x, x) and K(y, y); a tree
-        without fragments has the value 0 with every tree.
+        Normalise so that K(x, x) = 1. K(x, y) is divided by the geometric mean of K(x, x) and K(y, y); if one
+        of the trees has no fragments, the result is 0.
     words : {"nodes", "none", "bag"}
         Keep words as leaves ("nodes" or "bag"), or remove them ("none"). Leaves count as fragments, like all
         nodes.
@@ -429,14 +429,14 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
         similarities.
     decay : float
         Decay factor for larger fragments. The weight of a partial tree is multiplied by `decay` for each
-        skipped child between two others, and by `decay` squared for each leaf.
+        child skipped between two included children, and by `decay` squared for each leaf.
     depth_decay : float
         Decay factor per node of a partial tree.
     max_children : int, optional
         Maximum number of children of a node in a partial tree.
     normalize : bool
-        Normalise so that K(x, x) = 1. K(x, y) is divided by the geometric mean of K(x, x) and K(y, y); a tree
-        without fragments has the value 0 with every tree.
+        Normalise so that K(x, x) = 1. K(x, y) is divided by the geometric mean of K(x, x) and K(y, y); if one
+        of the trees has no fragments, the result is 0.
     words : {"nodes", "none", "bag"}
         Keep words as leaves ("nodes" or "bag"), or remove them ("none"). Leaves count as fragments, like all
         nodes.

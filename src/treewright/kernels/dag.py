@@ -95,7 +95,10 @@ class Dag:
 
     @cached_property
     def edges(self) -> Kinds:
-        """The edge to each child in `subtrees.values`: both productions and the position; -1 for leaves."""
+        """The edge to each child in `subtrees.values`; -1 for leaves.
+
+        An edge consists of the productions of parent and child, and the position of the child.
+        """
         n_values = len(self.subtrees.values)
         slots = np.empty(n_values, dtype=np.int32)
         sequences = _make_sequences(n_values, 3 * n_values + 3, n_values)
@@ -265,8 +268,8 @@ class Dag:
     def find_heights(self, pairs: Ints) -> Heights:
         """Return the height class of each subtree: 0, 1 or 2.
 
-        Leaves have 0. Subtrees over one leaf have 1 if their pair occurs only in such subtrees. All others
-        have 2.
+        The class is 0 for leaves, 1 for a subtree over one leaf whose pair occurs only in such subtrees, and
+        2 for all others.
         """
         sizes = np.diff(self.subtrees.indptr) - 1
         owners = np.repeat(np.arange(len(sizes)), sizes)
@@ -300,7 +303,7 @@ class Dag:
 
 
 class Translation(NamedTuple):
-    """The indices in one DAG of the items of another DAG; -1 for unknown items."""
+    """For each item of a DAG, its index in another DAG; -1 for unknown items."""
 
     symbols: Ints
     productions: Ints
@@ -357,7 +360,7 @@ def _find(ours: Kinds, others: Kinds, tables: tuple[Ints, ...]) -> Ints:
 
 
 def _make_sequences(n: int, n_values: int, n_distinct: int) -> Sequences:
-    """Allocate sequences with a hash table for at most `n_distinct` of them."""
+    """Allocate sequences, and a hash table for at most `n_distinct` of them."""
     table = np.full(1 << max(4, (2 * n_distinct).bit_length()), -1, dtype=np.int32)
     # The sequence that is looked up is stored after all others.
     return Sequences(np.zeros(n + 2, dtype=np.int64), np.empty(2 * n_values, dtype=np.int32), table)

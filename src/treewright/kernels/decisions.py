@@ -20,7 +20,7 @@ from treewright._validate import check_integer
 from treewright.errors import InputError
 
 TOLERANCE = 1e-6
-"""Tolerance for the deviation from 1 of the sum of a step's probabilities."""
+"""Maximum difference between 1 and the sum of a step's probabilities."""
 
 
 class DecisionList(NamedTuple):
@@ -44,7 +44,7 @@ class DecisionList(NamedTuple):
         The probability of each output of each step. Outputs of other groups, and outputs that are not
         allowed, have no entry.
     is_observed : ndarray of bool, (n_choices,), or None
-        Whether the input determines a choice, as for the words of a sentence.
+        Whether the input determines each choice, as it determines the words of a sentence.
 
     See Also
     --------
@@ -140,7 +140,8 @@ def make_decision_list(
     log_probabilities : array of float, (n_choices,), optional
         The log probability of each choice (default: computed from `distributions`).
     is_observed : array of bool, (n_choices,), optional
-        Whether the input determines a choice, as for the words of a sentence. `TopKernel` needs it.
+        Whether the input determines each choice, as it determines the words of a sentence. `TopKernel` needs
+        it.
 
     Returns
     -------

@@ -49,7 +49,7 @@ class DependencyTreeKernel(Kernel):
     decay : float
         Decay factor for larger fragments. The weight of a fragment with n arcs is `decay` to the power of n.
     normalize : bool
-        Normalise so that K(x, x) = 1. A tree without arcs has the value 0 with every tree.
+        Normalise so that K(x, x) = 1. If one of the trees has no arcs, the value is 0.
     root : bool
         Include the arc from the artificial root to the top word of a sentence.
 
@@ -238,7 +238,7 @@ def _check_trees(trees: Sequence[DepTree]) -> None:
 
 
 class _Words(NamedTuple):
-    """The tree index, the head position and the own position (from 1) of each word of all trees."""
+    """For each word of all trees: the index of the tree, and the positions of head and word (from 1)."""
 
     trees: Integers
     heads: Integers
@@ -280,7 +280,7 @@ class _Codes(NamedTuple):
 
 
 def _number_sentences(trees: Sequence[DepTree], column: str) -> tuple[Integers, list[DepTree]]:
-    """Return the sentence index of each tree (the same for equal words and tags), and a tree per sentence."""
+    """Return the sentence index of each tree, and a tree for each distinct sentence (words and tags)."""
     numbers: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
     sentences = np.empty(len(trees), dtype=np.int64)
     examples: list[DepTree] = []

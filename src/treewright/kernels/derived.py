@@ -120,7 +120,7 @@ class DerivedKernel(Kernel):
         return _PackedLists(self, examples)
 
     def _check(self, lists: Sequence[AnyList]) -> Iterator[AnyList]:
-        """Check and yield the lists; reject lists whose features differ from those of the first."""
+        """Check and yield the lists; all lists must have the same features as the first."""
         check_number("score_scale", self.score_scale, low=0, high=LARGEST)
         check_choice("biases", self.biases, (False, True))
         lists = as_collection(lists)
@@ -260,8 +260,8 @@ class TopKernel(DerivedKernel):
 class TopRerankingKernel(DerivedKernel):
     """The TOP reranking kernel: log odds that a candidate is the correct one in its list (equation 15).
 
-    The derivatives are those of the candidate's log probability, minus the probability-weighted mean of those
-    of the other candidates. Features that are equal for all candidates cancel out. If a list has only one
+    From the derivatives of a candidate's log probability, the probability-weighted mean over the other
+    candidates is subtracted. Features that are equal for all candidates cancel out. If a list has only one
     candidate, its features are 0.
 
     Parameters
@@ -426,7 +426,7 @@ def multiply_out(candidates: DecisionList, choices: Choices, slopes: Slopes, *, 
 def _mix(
     mixture: FloatArray, owners: Integers, outputs: Integers, values: FloatArray
 ) -> tuple[Integers, Integers, FloatArray]:
-    """Return the values of the linear combinations of rows; each one has all outputs that occur in rows."""
+    """Return linear combinations of rows; each combination has all outputs that occur in some row."""
     present, places = np.unique(outputs, return_inverse=True)
     block = np.zeros((mixture.shape[1], len(present), values.shape[1]))
     block[owners, places] = values

@@ -50,7 +50,7 @@ PAIR_BYTES = 96
 CELL_BYTES = 72
 """Number of bytes per pair of children during the evaluation of a pair of nodes."""
 BUCKETS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256])
-"""Numbers of children to which nodes are padded for partial trees; they continue by doubling."""
+"""Numbers of children to which nodes are padded for partial trees; for more children, the last is doubled."""
 
 
 class Counts(NamedTuple):
@@ -127,7 +127,7 @@ class DeviceGram:
             n_trees = -(-n_trees // 2)
 
     def _measure(self, n_trees: int) -> int:
-        """Return an upper bound of the size in bytes of a tile with `n_trees` trees per side."""
+        """Return an upper bound on the size in bytes of a tile with `n_trees` trees per side."""
         # A sum of products of sizes is at most the larger of both sums of squares.
         n_pairs = 0
         if self._nodes is not None:
@@ -625,7 +625,7 @@ class _Subsequences:
         self.total = torch.zeros(n_pairs, **options)
 
     def add(self, deltas: Any) -> None:  # noqa: ANN401
-        """Add the subsequences that end in the next child; `deltas` are its values with the others."""
+        """Add the subsequences that end in the next child; `deltas` are its values with other children."""
         for length in range(len(self._ending) - 1, -1, -1):
             values = deltas
             if length or not self._has_limit:

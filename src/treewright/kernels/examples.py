@@ -69,7 +69,7 @@ def kernel_from_state(state: State) -> Kernel:
     Raises
     ------
     InputError
-        If the state is not that of a kernel.
+        If the state does not describe a kernel.
     """
     rest = State(state.kind, dict(state.values), dict(state.arrays), dict(state.parts))
     kernel = _decode(rest.values.pop("kernel"), rest)
@@ -196,7 +196,7 @@ def _compound_state(items: list[Any], kind: type) -> State:
 
 
 def _sequence_state(items: list[Any], kind: type) -> State:
-    """Return the state of tuples or lists; grouped by position if all have the same length."""
+    """Return the state of tuples or lists; if all have the same length, items are grouped by position."""
     name = next(name for name, each in SEQUENCES.items() if each is kind)
     if len({len(item) for item in items}) == 1:
         columns = zip(*items, strict=True)
@@ -273,7 +273,7 @@ def examples_from_state(state: State) -> Any:  # noqa: ANN401
     Raises
     ------
     InputError
-        If the state is not that of examples.
+        If the state does not describe examples.
     """
     if state.kind not in READERS:
         found = f"of the kind {quote(state.kind)}"

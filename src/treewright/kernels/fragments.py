@@ -317,7 +317,7 @@ class FragmentCounter:
         return _look_up(self._whole, find_subtrees(self._dag, dag))
 
     def _find_productions(self, dag: Dag) -> Ints:
-        """Return the index of each subtree's production among those of the fragments, or -1."""
+        """Return the index of each subtree's production among the fragments' productions, or -1."""
         ours, others = self._dag.productions.sequences, dag.productions.sequences
         found = np.empty(dag.productions.n_kinds, dtype=np.int32)
         scratch = np.empty(int(np.diff(others.indptr).max(initial=0)), dtype=np.int32)

@@ -280,7 +280,7 @@ def _make_values(
     examples: Any,  # noqa: ANN401
     others: Any,  # noqa: ANN401
 ) -> Evaluate:
-    """Return a function that evaluates a strip of rows; without `others`, from the diagonal on."""
+    """Return a function that evaluates strips of rows; without `others`, they start at the diagonal."""
     packed: PackedExamples = kernel.pack(examples if others is None else others)
 
     def evaluate(place: Place) -> tuple[float, Matrix, Matrix | None]:
@@ -299,7 +299,7 @@ def _make_logs(
     examples: Any,  # noqa: ANN401
     others: Any,  # noqa: ANN401
 ) -> Evaluate:
-    """Return a function that evaluates a strip of logarithms; without `others`, from the diagonal on."""
+    """Return a function that evaluates strips of logarithms; without `others`, they start at the diagonal."""
     columns = kernel.pack(others) if others is not None else None
 
     def evaluate(place: Place) -> tuple[float, Matrix, Matrix | None]:

@@ -39,14 +39,14 @@ SHORT_LIST = 1 << 16
 
 
 class TreeIndex(ABC):
-    """An index of a forest for comparing its trees with each other and with others, unnormalised."""
+    """An index of a forest, for unnormalised comparisons of its trees with each other and with others."""
 
     def __init__(self, forest: Forest, *, n_together: int = CHUNK) -> None:
         self.dag = Dag(forest, n_together=n_together)
         self._own_side: Any = None
 
     def translate(self, others: "TreeIndex") -> Any:  # noqa: ANN401
-        """Translate the indices of other trees into those of this forest, as `compare` needs them."""
+        """Translate the indices of other trees into indices of this forest, for `compare`."""
         if others is not self:
             return self._make_side(others)
         if self._own_side is None:
@@ -69,15 +69,15 @@ class TreeIndex(ABC):
 
 
 class Side(NamedTuple):
-    """Trees to compare with those of an index.
+    """Trees to compare with the trees of an index.
 
     Attributes
     ----------
     numbers : Translation
-        Translation of their items into those of the index.
+        Translation of their items into items of the index.
     rows : SubsetRows or PartialRows
     sums : tuple of ndarray of int
-        Space needed by all entries of the bags before each entry.
+        For each entry of the bags, the space that all entries before it need.
     """
 
     numbers: Translation
@@ -168,7 +168,7 @@ class SubsetIndex(TreeIndex):
 
     @cached_property
     def _pairwise(self) -> tuple[SubsetRows, Sorted, Sorted]:
-        """The subtrees with inner children, also sorted, and the sorted productions of other subtrees."""
+        """The subtrees with inner children, unsorted and sorted, and the sorted productions of the others."""
         dag, productions = self.dag, self.dag.productions
         is_tall = np.zeros(productions.n_kinds, dtype=np.bool_)
         owners = np.repeat(productions.numbers, np.diff(dag.subtrees.indptr))
@@ -424,7 +424,7 @@ def _add_up(sizes: npt.NDArray[np.signedinteger], numbers: Ints) -> Integers:
 
 
 def _make_list(n_values: int) -> Integers:
-    """Allocate a list of touched values, which is much shorter than the values if there are many."""
+    """Allocate a list of touched values; it is much shorter than a large array of values."""
     return np.empty(min(n_values, max(SHORT_LIST, n_values // 16)), dtype=np.int64)
 
 

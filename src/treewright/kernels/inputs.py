@@ -82,7 +82,8 @@ def as_matrix(examples: Any, *, n_columns: int | None = None) -> Any:  # noqa: A
     Parameters
     ----------
     examples : array or sparse matrix, or sequence of rows
-        Rows are arrays, lists of numbers or sparse matrices with one row; or all of them are `SparseVector`.
+        Each row is an array, a list of numbers, or a sparse matrix with one row. Alternatively, all rows are
+        `SparseVector`.
     n_columns : int, optional
         Required number of columns; a `SparseVector` is padded to it.
 

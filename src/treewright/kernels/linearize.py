@@ -57,7 +57,7 @@ from treewright.scale import map_jobs, one_blas_thread
 
 Result = TypeVar("Result")
 TREES_AT_A_TIME = 4096
-"""Number of trees per batch of a thread."""
+"""Number of trees that a thread processes at a time."""
 
 
 class FragmentSpace:
@@ -122,7 +122,7 @@ class FragmentSpace:
         return products
 
     def _find_trees(self, examples: Any) -> Iterator[tuple[FragmentCounter, Integers, Any, FloatArray]]:  # noqa: ANN401
-        """Yield the counter of each tree kernel, and the rows, trees and scales of examples with its part."""
+        """Yield the counter of each tree kernel, and the rows, trees and scales of the examples compared."""
         for term, counter in zip(self.terms, self._counters, strict=True):
             rows, trees = term.find_parts(examples)
             yield counter, rows, trees, np.sqrt(term.weight) * term.find_scales(examples)[rows]
@@ -141,8 +141,8 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         `SubsetTreeKernel`, `SubtreeKernel` or `PartialTreeKernel`, or a sum of these and of linear kernels of
         vectors. The terms of a sum may be normalised and applied to parts of examples.
     n_fragments : int
-        Maximum number of fragments from the SVM of each class. Those with the largest absolute weights in the
-        feature space of the kernel are chosen.
+        Maximum number of fragments from the SVM of each class. The fragments with the largest absolute
+        weights in the feature space of the kernel are chosen.
     max_size : int, optional
         Maximum number of nodes in a fragment. In subtrees and subset trees, leaves are not counted.
     max_visits : int
@@ -154,7 +154,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         Factor of `C` for each class, as in `sklearn.svm.LinearSVC`.
     refit : bool
         Train a linear support vector machine on the fragments. If False, keep their weights in the kernel
-        SVM; if all its fragments are kept, the decision values are then those of the kernel SVM.
+        SVM; if all its fragments are kept, the decision values are the same as in the kernel SVM.
     prefit : bool
         Use `machine` as it is; it must be fitted. If False, train a copy of it on the same examples.
     random_state : int
@@ -404,7 +404,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         """Return the fragments of a tree that contribute most to its decision value.
 
         The contributions of all fragments and the intercept add up to the decision value of the class. With
-        two classes, the decision value of the first is the negative of that of the second.
+        two classes, their decision values differ only in sign.
 
         Parameters
         ----------

@@ -283,9 +283,9 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         """Return the fragments of a tree that contribute most to its decision value.
 
         The decision value of the class is the sum of the intercept and the contributions of all fragments and
-        vectors; those of vectors are not listed. With two classes, the decision value of the first is the
-        negative of that of the second. Supported for `SubtreeKernel`, `SubsetTreeKernel` and
-        `PartialTreeKernel`, and for sums of these and linear vector kernels.
+        vectors; contributions of vectors are not listed. With two classes, their decision values differ only
+        in sign. Supported for `SubtreeKernel`, `SubsetTreeKernel` and `PartialTreeKernel`, and for sums
+        of these and linear vector kernels.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
             Maximum number of nodes in a fragment. In subtrees and subset trees, leaves are not counted.
         max_visits : int
             Maximum number of fragments to visit. A larger search stops with a warning, and its result may be
-            incomplete. Searches in large trees are that large if decays are close to 1.
+            incomplete. In large trees, this happens if decays are close to 1.
 
         Returns
         -------
@@ -434,8 +434,8 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     ) -> list[WeighedFragment]:
         """Return the fragments of a tree that contribute most to its prediction.
 
-        The prediction is the sum of the intercept and the contributions of all fragments and vectors; those
-        of vectors are not listed. For the parameters, see `TreeKernelClassifier.explain`.
+        The prediction is the sum of the intercept and the contributions of all fragments and vectors;
+        contributions of vectors are not listed. For the parameters, see `TreeKernelClassifier.explain`.
         """
         check_is_fitted(self)
         return explain_tree(self, tree, self.dual_coef_[0], SearchLimits(n, max_size, max_visits))

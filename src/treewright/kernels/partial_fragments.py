@@ -1,8 +1,8 @@
 """Partial trees as fragments: finding the heaviest ones in a forest, and counting given ones.
 
 The weight of a partial tree with n nodes, m of them leaves, is depth_decay^n decay^(2m). Its count in a tree
-is the weighted number of its embeddings; an embedding that skips g children between others has the weight
-decay^g.
+is the weighted number of its embeddings; an embedding that skips g children between matched children has the
+weight decay^g.
 """
 
 from typing import Any

@@ -73,7 +73,7 @@ def log_normalizer(candidates: DecisionList) -> Normalizer:
 def _gather(
     logs: FloatArray, follows: FloatArray, is_observed: bool
 ) -> tuple[float, tuple[FloatArray, FloatArray]]:
-    """Return the sum over a prefix's continuations, and the fractions of its choices in sum and divisor."""
+    """Return the sum over a prefix's continuations, and each choice's fraction of the sum and the divisor."""
     total = logsumexp(logs + follows)
     divisor = 0.0 if is_observed else logsumexp(logs)
     in_divisor = np.zeros(len(logs)) if is_observed else np.exp(logs - divisor)

@@ -209,7 +209,7 @@ class DecisionClassifier(ClassifierMixin):  # type: ignore[misc]
         return predicted
 
     def _class_coef(self, coef: FloatArray, label: Any) -> FloatArray:  # noqa: ANN401
-        """Return the coefficients of a class; with two classes, those of the first are negated."""
+        """Return the coefficients of a class; with two classes, coefficients of the first are negated."""
         number = find_class(self.classes_, label)
         if len(self.classes_) == 2:
             return np.asarray(coef[0] if number else -coef[0])

@@ -59,7 +59,7 @@ class RowCache:
     ----------
     kept : ndarray of float32, (capacity, n_examples)
     slots : ndarray of int, (n_examples,)
-        The slot in `kept` of the row of each example, or -1.
+        For each example, the slot of its row in `kept`, or -1.
     n_computed : int
         Number of rows computed so far.
     """
@@ -282,7 +282,7 @@ class _Solver:
         self.measure()
 
     def fetch_rows(self) -> None:
-        """Fetch the rows with the largest violations; after an idle iteration, cached rows count as well.
+        """Fetch the rows with the largest violations; after an idle iteration, include cached rows.
 
         An iteration is idle if a row that it needed has just been evicted.
         """

@@ -1,8 +1,8 @@
 """Boosted decision trees under an L1 penalty that is lowered step by step.
 
-The method is that of J. Turian and I. D. Melamed (2006), Computational challenges in parsing by
-classification; equations and the steps of Listing 1 are numbered as in that paper. Examples are drawn by
-priority sampling (N. Duffield, C. Lund and M. Thorup 2005).
+The method is from J. Turian and I. D. Melamed (2006), Computational challenges in parsing by classification;
+equations and the steps of Listing 1 are numbered as in that paper. Examples are drawn by priority sampling
+(N. Duffield, C. Lund and M. Thorup 2005).
 """
 
 import time
@@ -146,7 +146,7 @@ class TreeRecord(NamedTuple):
     ----------
     penalty : float
     n_leaves, n_nonzero : int
-        Numbers of leaves, and of non-zero leaves; only the latter are kept.
+        Number of leaves, and number of non-zero leaves; only non-zero leaves are kept.
     objective : float
         Loss plus penalty after the tree.
     lost : float
@@ -235,8 +235,8 @@ class BoostedTrees:
         Undo splits that do not improve the objective over all examples, before leaves get their values. The
         paper has no such step. Pruning takes little time, and has no effect on trees built on all examples.
     slack : float
-        Training at a penalty ends when no gradient at the root exceeds it by more than this fraction. Without
-        this tolerance, the steps would become smaller and smaller without end.
+        Training at a penalty ends when no gradient at the root exceeds the penalty by more than this
+        fraction. Without this tolerance, the steps would become smaller and smaller without end.
     min_gain : float
         Minimum gain of a split below the root, as a fraction of the penalty. The paper accepts any gain;
         trees then test hundreds of rare features where a few are enough, and take ten times longer to build.
@@ -369,7 +369,7 @@ class BoostedTrees:
         return largest > max(self.penalty * (1 + self.slack), self.penalty + self._tolerance)
 
     def _grow_from_all(self, clock: _Clock, sampling: float, extraction: float) -> TreeRecord | None:
-        """Add the best tree of at most one split over all examples, if it improves the objective."""
+        """Add the best tree with at most one split, chosen on all examples, if it improves the objective."""
         sums = np.zeros(self._examples.n_features)
         building = clock.lap()
         for begin in range(0, self._examples.n_examples, BLOCK):
@@ -449,7 +449,7 @@ class BoostedTrees:
         return False
 
     def _lower(self, lowest: float) -> None:
-        """Lower the penalty with `relax`; keep `largest` if no split improves the objective there either."""
+        """Lower the penalty with `relax`; keep `largest` if no split improves the objective even then."""
         largest = self.largest
         self.relax(lowest)
         if largest is not None and not self._gains(largest):

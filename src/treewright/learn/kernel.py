@@ -1,4 +1,4 @@
-"""The averaged perceptron in its dual form (Collins & Duffy 2002), which accesses rows only by a kernel."""
+"""The averaged perceptron in its dual form (Collins & Duffy 2002), which needs only kernel values of rows."""
 
 from typing import Protocol, Self
 
@@ -24,8 +24,8 @@ class KernelPerceptron:
 
     The score of a row is a weighted sum of its kernel values with the support rows. A list is a mistake if a
     wrong row scores at least as high as the correct one. A mistake adds 1 to the coefficient of the correct
-    row and subtracts 1 from that of the best wrong row. The final coefficients are the mean over all visited
-    lists.
+    row and subtracts 1 from the coefficient of the highest-scoring wrong row. The final coefficients are the
+    mean over all visited lists.
 
     Kernel values between lists and support rows are cached: 8 bytes for each pair of a row and a support row,
     up to `cache_memory`. Values that do not fit are computed again when needed.
@@ -105,8 +105,8 @@ class KernelPerceptron:
 class _Ranking:
     """State of the perceptron during training: the mistakes so far, and the scores of each list.
 
-    The `scores` of a list include the first `seen` mistakes of the training. `kept` holds the cached kernel
-    values of a list's rows with the support rows; there are no new ones once the cache is full.
+    The `scores` of a list include the updates for the first `seen` mistakes. `kept` holds the cached kernel
+    values of a list's rows with the support rows; no values are added once the cache is full.
     """
 
     def __init__(self, kernel: KernelBlocks, indptr: Integers, scores: FloatArray, room: int) -> None:
@@ -168,7 +168,8 @@ class _Ranking:
     def _keep(self, number: int, block: FloatArray) -> None:
         """Cache a block if it fits.
 
-        Once the cache is full it stays full, because cached blocks must cover a prefix of the support.
+        Once a block does not fit, nothing more is cached, because cached blocks must cover a prefix of the
+        support.
         """
         self.room = self.room - block.nbytes if block.nbytes <= self.room else 0
         if self.room:

@@ -232,7 +232,7 @@ class _Likelihood:
 
 
 def _spread(sizes: FloatArray, rows: csr_matrix) -> npt.NDArray[np.float32]:
-    """Return the scale of each stored value, that of its feature; single precision halves memory traffic."""
+    """Return, for each stored value, the scale of its feature; single precision halves memory traffic."""
     single, values = sizes.astype(np.float32), np.empty(rows.nnz, dtype=np.float32)
     # NumPy copies the index array at twice its size, so look up in chunks.
     for begin in range(0, rows.nnz, LOOKED_UP_AT_ONCE):

@@ -1,8 +1,8 @@
-"""Boosted decision trees, fitted in small steps under an L1 penalty and each grown best split first.
+"""Boosted decision trees under an L1 penalty, fitted in small steps; each tree is grown best-first.
 
-The objective is that of J. Turian and I. D. Melamed (2006); see `treewright.learn.boosting`. In their method,
-splits have no cost: on sparse data, a leaf may require the absence of hundreds of rare features, and
-overfits. Four changes let an ensemble of many trees generalise. A split is chosen by the decrease of the
+The objective is from J. Turian and I. D. Melamed (2006); see `treewright.learn.boosting`. In their method,
+splits have no cost, so on sparse data a leaf may require the absence of hundreds of rare features, and thus
+overfit. Four changes let an ensemble of many trees generalise. A split is chosen by the decrease of the
 objective, not by its gradient; a tree has few leaves; the value of each leaf is a fraction of its Newton
 step; and the penalty is lowered after each tree.
 """
@@ -158,7 +158,7 @@ class TreeStep(NamedTuple):
     ----------
     penalty : float
     n_leaves, n_nonzero : int
-        Number of leaves that were kept, and number of those with non-zero values.
+        Number of leaves that were kept, and how many of them have non-zero values.
     loss : float
         The sum of the log-loss before the tree.
     """
@@ -170,7 +170,7 @@ class TreeStep(NamedTuple):
 
     def __str__(self) -> str:
         leaves = f"{self.n_nonzero} non-zero leaves"
-        return f"tree with penalty {self.penalty:.4g}: {leaves}, loss before {self.loss:,.4g}"
+        return f"tree with penalty {self.penalty:.4g}: {leaves}, loss before the tree {self.loss:,.4g}"
 
 
 class StagewiseTrees:

@@ -119,10 +119,11 @@ class StructuredSVM(LinearRanker):
 
 
 class _DualSolver:
-    """State of the solver: for each list, a distribution of its dual weight of 1 over its candidates.
+    """State of the solver: for each list, dual weights of its candidates, which sum to 1.
 
-    The weights are the sum over lists of the best row minus the expected row under this distribution, divided
-    by the penalty. Initially, each list's dual weight is on its best row, and the weights are zero.
+    The feature weights are the sum, over all lists, of the best row minus the mean of the rows weighted by
+    their dual weights, divided by the penalty. Initially, the best row of each list has the dual weight 1,
+    and the feature weights are zero.
     """
 
     def __init__(self, rows: RowSource, lists: CandidateLosses, penalty: float) -> None:
@@ -135,7 +136,7 @@ class _DualSolver:
         self._margins = lists.excess + lists.base_scores - np.repeat(lists.base_scores[lists.best], sizes)
 
     def mend(self, number: int) -> None:
-        """Move the dual weight of a list to its worst violators while that improves the dual objective."""
+        """Move dual weight of a list to its worst violators while this improves the dual objective."""
         begin, end = self._spans[number]
         block, shares = self._rows[begin:end], self._shares[begin:end]
         violations = self._margins[begin:end] + block @ self.weights

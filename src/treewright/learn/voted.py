@@ -2,8 +2,8 @@
 
 The best candidate of a list is compared with each other candidate in turn. If the other candidate scores at
 least as high, the weights move towards the best candidate, by an amount equal to the loss of the other
-(figure 1 of the paper). Base scores, such as those of the model that produced the candidates, are added
-throughout, so that learning starts from that model.
+candidate (figure 1 of the paper). Base scores, such as those of the model that produced the candidates, are
+added throughout, so that learning starts from that model.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,7 +34,7 @@ from treewright.scale import one_blas_thread
 
 
 class Update(NamedTuple):
-    """An update: `amount` times the `right` row minus the `wrong` row, added at comparison `step`."""
+    """An update at comparison `step`, which adds `amount` times the `right` row minus the `wrong` row."""
 
     right: int
     wrong: int
@@ -81,7 +81,7 @@ class _Weights(Protocol):
         """Return the kernel values between the rows of a list."""
 
     def move(self, begin: int, end: int, amounts: FloatArray, late: FloatArray) -> None:
-        """Add `amounts[i]` times row i of a list; in `late`, each update is also multiplied by its step."""
+        """Add `amounts[i]` times row i of a list; in `late`, each update is multiplied by its step."""
 
 
 class _Voted:
@@ -135,7 +135,7 @@ class _Voted:
         Returns
         -------
         ndarray of float, (n_candidates,)
-            With `voting`, the share of the votes in each list. The averaged weights break ties: they add
+            With `voting`, the fraction of the votes in each list. The averaged weights break ties: they add
             less than one vote.
         """
         bounds = check_bounds(indptr)
@@ -160,8 +160,9 @@ class VotedPerceptron(_Voted):
     epochs : int
         Number of passes over the lists.
     voting : bool
-        Combine the votes of all weight vectors of the training, each weighted by the number of comparisons it
-        survived. Otherwise use the averaged weights, which is much faster and takes less memory.
+        Combine the votes of all weight vectors that occurred during training, each weighted by the number of
+        comparisons it survived. Otherwise use the averaged weights, which is much faster and takes less
+        memory.
     shuffle : bool
         Visit the lists in a new random order in each pass.
     random_state : int
@@ -265,8 +266,8 @@ class KernelVotedPerceptron(_Voted):
     epochs : int
         Number of passes over the lists.
     voting : bool
-        Combine the votes of all weight vectors of the training, each weighted by the number of comparisons it
-        survived. Otherwise use the averaged weights.
+        Combine the votes of all weight vectors that occurred during training, each weighted by the number of
+        comparisons it survived. Otherwise use the averaged weights.
     shuffle : bool
         Visit the lists in a new random order in each pass.
     random_state : int
@@ -435,7 +436,7 @@ def _retrace(updates: list[Update], n_steps: int) -> tuple[Integers, UpdateHisto
 
 @one_blas_thread
 def count_votes(history: UpdateHistory, block: FloatArray, base_scores: FloatArray) -> FloatArray:
-    """Return the share of votes for each candidate of one list.
+    """Return the fraction of votes for each candidate of one list.
 
     Parameters
     ----------

@@ -27,14 +27,14 @@ def table_shift(table: npt.NDArray[Any]) -> np.uint64:
 
 
 def average(weights: FloatTable, totals: npt.NDArray[np.float64], n_steps: int) -> FloatTable:
-    """Return the mean of the weights over all steps; `totals` sums all changes, each times its step."""
+    """Return the mean of the weights over all steps; `totals` is the sum of all changes times their steps."""
     return (weights - totals / max(1, n_steps)).astype(np.float32)
 
 
 def pack(
     weights: FloatTable, n_levels: int = N_LEVELS, smallest_share: float = SMALLEST_SHARE
 ) -> dict[str, npt.NDArray[Any]]:
-    """Quantise weights to `n_levels` magnitudes of either sign, evenly spaced in logarithm.
+    """Quantise weights to `n_levels` magnitudes of either sign, evenly spaced on a logarithmic scale.
 
     With 127 levels, neighbouring levels differ by 9 percent; this rounding does not change predicted trees.
     """
@@ -65,16 +65,26 @@ class PackedWeights:
         Whether keys are hashed to slots. A hashed table needs at least two slots.
     optional : bool
         Whether the table may be missing.
+    compact : tuple of int and float
+        Number of magnitudes of either sign in a compact file, and the minimum magnitude as a fraction of the
+        largest weight.
     """
 
-    def __init__(self, *, is_hashed: bool = False, optional: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        is_hashed: bool = False,
+        optional: bool = False,
+        compact: tuple[int, float] = (N_COMPACT_LEVELS, SMALLEST_COMPACT_SHARE),
+    ) -> None:
         self._min_size = 2 if is_hashed else 0
         self._optional = optional
+        self._compact = compact
 
     def put(self, state: State, name: str, value: FloatTable | None) -> None:
         """Add the weights."""
         if value is not None:
-            options = (N_COMPACT_LEVELS, SMALLEST_COMPACT_SHARE) if state.compact else ()
+            options = self._compact if state.compact else ()
             state.arrays |= {f"{name}.{key}": array for key, array in pack(value, *options).items()}
 
     def take(self, state: State, name: str) -> Any:  # noqa: ANN401

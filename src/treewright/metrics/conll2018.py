@@ -1,11 +1,11 @@
 """Scores from raw text, as the CoNLL 2018 shared task computes them.
 
 Zeman et al. (2018), CoNLL 2018 Shared Task: Multilingual Parsing from Raw Text to Universal Dependencies.
-Gold and predicted sentences are two analyses of one text. A token is a span of the characters of that text
-without whitespace, and two tokens are the same if they have the same span. A word that is a token is aligned
-by its span. The words of multiword tokens have no spans: if either analysis has a multiword token, the words
-of both are aligned by a longest common subsequence of their forms. Tags, lemmas, heads and relations are
-compared for aligned words.
+Gold and predicted sentences are two analyses of one text. A token is a span of characters, not counting
+whitespace, and two tokens are the same if they have the same span. A word that is itself a token is aligned
+by its span. The words of multiword tokens have no spans: where either analysis has a multiword token, the
+words of both are aligned by a longest common subsequence of their forms. Tags, lemmas, heads and relations
+are compared for aligned words.
 
 All scores equal those of the official script, conll18_ud_eval.py (version 1.2), including its choice among
 equally good alignments.
@@ -47,7 +47,7 @@ SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 """The characters of Unicode category Zs."""
 
 ROOT, UNALIGNED = -1, -2
-"""Used instead of the index of a head: for no head, and for a head that is not aligned with a gold word."""
+"""Used instead of the index of a head: for a root, and for a head that is not aligned with a gold word."""
 N_SHOWN = 20
 """Number of characters to show where two texts differ."""
 
@@ -192,7 +192,7 @@ class _Analysis(NamedTuple):
     sentences: list[Interval]
     tokens: list[Interval]
     starts: list[int]
-    """The span of each word, or of its multiword token; one more entry follows the last word."""
+    """`starts` and `ends` hold the spans of words, or of their multiword tokens, and one extra entry."""
     ends: list[int]
     in_multiword: list[bool]
     forms: list[str]
@@ -288,7 +288,7 @@ def _analyse(source: Sequence[DepTree] | Source, side: str, multiple_roots: bool
             end = place + len(form)
             parts.append(form)
             tokens.append((place, end))
-            # A word that is a token is compared without its whitespace, one in a multiword token with it.
+            # Whitespace is removed from a word that is a token, but not from the words of a multiword token.
             forms += [form.lower()] if word not in multiword else map(str.lower, tree.words[word:after])
             in_multiword += [word in multiword] * (after - word)
             starts += [place] * (after - word)
@@ -409,7 +409,7 @@ def _align(gold: _Analysis, predicted: _Analysis) -> list[tuple[int, int]]:
 def _multiword_region(
     gold: _Analysis, predicted: _Analysis, g: int, p: int
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the start and the end, each in gold and predicted words, of a region that is aligned by forms.
+    """Return the start and the end of a region that is aligned by forms, each in gold and predicted words.
 
     The region starts at `g` and `p`, one of which is in a multiword token, and is extended until no multiword
     token of either side crosses its end. Words are added in text order, gold first, so a word that crosses

@@ -3,7 +3,8 @@
 With that parameter file, words with the tags -NONE- , : `` '' . are deleted, and so are brackets that become
 empty and brackets labelled TOP. Labels are cut at the first ``-`` or ``=``, and ADVP and PRT count as the
 same label. The length of a sentence counts all words except traces. A sentence whose remaining words differ
-counts as an error, and a sentence whose prediction has no words is skipped; neither is part of the totals.
+from those of the gold tree counts as an error, and a sentence whose prediction has no words is skipped;
+neither is part of the totals.
 """
 
 from collections import Counter

@@ -3,7 +3,7 @@
 Each path starts from the linear model whose L2 penalty is the best on held-out samples. Each step searches
 for the conjunctions that best explain the residuals, adds a batch of them, and refits all weights under an L2
 penalty, which is also tuned. The same steps are run on every split. The number of steps is chosen on all
-held-out samples together; these steps are then repeated on all samples, with the conjunctions found by the
+held-out samples together; these steps are then repeated on all samples, with the conjunctions found in the
 splits.
 """
 
@@ -39,9 +39,11 @@ PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 FIRST_PENALTY = 2
 """L2 penalties of conjunctions, and the index of the first one to try."""
 FIRST_BATCH, BATCH_GROWTH = 16, 1.5
-"""Maximum size of a batch: `FIRST_BATCH`, or `BATCH_GROWTH` times the conjunctions so far if that is more."""
+"""Maximum size of a batch: `FIRST_BATCH` or, if larger, `BATCH_GROWTH` times the number of conjunctions so
+far."""
 SHARE = 0.7
-"""While some score statistics exceed `NOISE`, only those above this fraction of the highest are accepted."""
+"""While a score statistic exceeds `NOISE`, only statistics above this fraction of the highest are
+accepted."""
 NOISE = 4.0
 """Score statistic that the best of many conjunctions can reach by chance."""
 FALL, LEAST_STATISTIC = 0.65, 1.5
@@ -51,14 +53,14 @@ SLACK = 0.9
 PATIENCE = 2
 """Early-stopping patience: number of steps without a gain."""
 GAIN, LOSS = 0.25, 2.0
-"""Minimum gain of a better step, and the loss that stops the path at once, both in standard errors."""
+"""Minimum improvement of the best loss, and the increase that ends the path, both in standard errors."""
 HELD_OUT = 2000
 """Target number of held-out samples, summed over all splits."""
 MOST_SPLITS = 3
 LEAST_ROWS = 3
 """Minimum number of samples in which a conjunction holds."""
 WORK, LEAST_WORK = 8, 500_000
-"""Per order, a search counts at most `WORK` times the entries of the samples, plus `LEAST_WORK`."""
+"""A search counts at most `WORK` times the number of entries of all samples, plus `LEAST_WORK`, per order."""
 FINAL_TOL = 1e-5
 
 
@@ -73,7 +75,7 @@ class StepReport(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"step {self.step}: {self.n_entered:,} conjunctions enter with a score statistic of at least "
+            f"step {self.step}: {self.n_entered:,} conjunctions added with a score statistic of at least "
             f"{self.statistic:.3g}, L2 penalty {self.penalty:g}, held-out loss {self.loss:.5f}"
         )
 

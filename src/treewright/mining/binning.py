@@ -4,7 +4,7 @@ A split raises the log-likelihood of the target. For classes, the gain is the in
 1993); for numbers, it is the explained sum of squares divided by twice the variance. The interval with the
 largest gain is split first. The gain must exceed the description length of the split: half the logarithm of
 the number of samples for each added parameter, plus the logarithm of the number of candidate cuts. At most
-`MAX_CANDIDATES` candidate cuts, at equal frequency, are tried, so the time for a column is mostly that of
+`MAX_CANDIDATES` candidate cuts, at equal frequency, are tried, so most of the time for a column is spent on
 sorting it.
 """
 

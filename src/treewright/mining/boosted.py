@@ -41,7 +41,7 @@ SHARE_FOR_CHOICE = 0.45
 
 
 class PenaltyStep(NamedTuple):
-    """The penalty of a tree, the held-out log-loss after adding it, and the non-zero leaves so far."""
+    """The penalty of a tree, and the held-out log-loss and number of non-zero leaves after adding it."""
 
     penalty: float
     loss: float
@@ -69,8 +69,8 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     eta : float
         Factor by which the penalty is multiplied after each tree.
     sample_size : int, optional
-        Number of samples on which the splits of each tree are chosen, drawn by priority sampling. Leaf values
-        are computed from all samples. By default, splits are also chosen on all samples.
+        Number of samples on which the splits of each tree are chosen. They are drawn by priority sampling.
+        Leaf values are computed from all samples. By default, splits are also chosen on all samples.
     validation_fraction : float
         Fraction of the samples to hold out for choosing the number of trees, with `penalty="auto"`.
     class_weight : dict or "balanced", optional
@@ -92,13 +92,13 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     n_nonzero_ : int
         Number of non-zero leaves.
     intercept_ : ndarray of float
-        The log-odds of each class before the first tree; with two classes, only those of the second.
+        The log-odds of each class before the first tree; with two classes, only of the second.
     path_ : list of list of TreeStep
         The steps of growing each tree, for each class; with two classes, only for the second.
     steps_ : list of PenaltyStep
         Log-loss on held-out samples after each tree, with `penalty="auto"`.
     forests_ : list of DecisionForest
-        The trees of each class; with two classes, only those of the second.
+        The trees of each class; with two classes, only of the second.
 
     See Also
     --------
@@ -296,8 +296,8 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     ) -> tuple[int, float]:
         """Return the number of trees with the lowest log-loss on held-out samples.
 
-        Also return the total weight of all samples divided by that of the training part. Gradients grow by
-        this factor, and so must the penalty.
+        Also return the total weight of all samples divided by the total weight of the training samples.
+        Gradients grow by this factor, and so must the penalty.
         """
         train, held_out = hold_out(labels, self.validation_fraction, random_state=self.random_state)
         first = max(_first_penalty(weights[train]), LOWEST_PENALTY)

@@ -116,7 +116,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         L1 threshold; a higher one selects fewer conjunctions. If "auto", conjunctions are added to a linear
         model of all columns while the held-out loss falls.
     max_iter : int
-        Maximum number of mining rounds. The next five parameters apply only to a given threshold or
+        Maximum number of mining rounds. The next five parameters apply only with a given threshold or with
         ``linear=False``; see `GradientMiner`.
     step : float or {"auto", "decreasing"}
         Step size of a round: a constant, "decreasing" (1/sqrt(round)) or "auto".
@@ -142,12 +142,12 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
     negations : bool
         Allow negated columns in conjunctions that are added to a linear model.
     one_standard_error : bool
-        Select the fewest conjunctions within one standard error of the best loss.
+        Select the fewest conjunctions with a loss within one standard error of the lowest.
     max_seconds : float, optional
         Time limit of the selection in seconds. When it is reached, no more conjunctions are added, and a
         warning is issued.
     class_weight : dict, "balanced" or None
-        Weights of the classes, multiplied by those of the samples.
+        Weights of the classes. The weight of a sample is multiplied by the weight of its class.
     memory_limit : int, optional
         Memory limit in bytes, not counting the samples. Beyond it, intermediate results are written to disk;
         the result is the same. See `ConjunctionMiner`.
@@ -380,13 +380,14 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
     def explain(self, X: Any) -> list[Explanation]:  # noqa: ANN401
         """Explain the prediction of each row by conjunctions with their weights.
 
-        A positive weight is evidence for the predicted class. The weights, including that of the intercept,
-        add up to the score of the class.
+        A positive weight is evidence for the predicted class. The weights, including the intercept, add up to
+        the score of the class.
         """
         found = self._find(X)
         if not hasattr(self, "coef_"):
             raise InputError(
-                f"{self.final_estimator!r} has no weights for each class; expected a linear final_estimator"
+                f"{self.final_estimator!r} does not have weights for each class; "
+                "expected a linear final_estimator"
             )
         scores = np.atleast_1d(self.decision_function(X))
         names = self.get_feature_names_out()

@@ -26,7 +26,8 @@ from treewright.native.mining.conjunctions import (
 )
 
 ROOM = 1 << 16
-"""Number of conjunctions for which space is allocated at a time, with eight times as many occurrences."""
+"""Number of conjunctions for which space is allocated at a time; the space for occurrences is eight times as
+large."""
 BYTES_FOR_EACH = 8
 """Maximum size of a filter in bytes per visited candidate."""
 
@@ -45,7 +46,7 @@ class Sifting:
     memory: int
 
     def admit(self, levels: Sequence[Callable[[], Level]], n_met: int) -> list[Admitted]:
-        """Return the candidates of each level that pass by #f+ or by #f-; `n_met` are visited in total."""
+        """Return the candidates of each level whose #f+ or #f- passes, out of `n_met` visited candidates."""
         memory = min(self.memory, max(SMALLEST, BYTES_FOR_EACH * n_met))
         bloom = SpectralBloomFilter(int(self.threshold), memory)
         scratch = make_scratch(self.n_items, self.n_counters, FREE, hashing=True)

@@ -159,7 +159,7 @@ class ConjunctionEstimator(BinaryEstimator):
         return mined
 
     def _miner(self, threshold: float | str, *, path: bool = True) -> GradientMiner:
-        """Return a miner for a threshold; with `path="auto"`, a miner without a path takes few rounds."""
+        """Return a miner for a threshold; with `path="auto"`, a miner without a path has fewer rounds."""
         is_brief = self.path == "auto" and not path
         return GradientMiner(
             degree=self._highest_order,
@@ -353,7 +353,7 @@ def weigh_samples(
     y: npt.NDArray[Any],
     rows: csr_matrix,
 ) -> FloatArray:
-    """Return the weight of each sample, multiplied by that of its class."""
+    """Return the weight of each sample, multiplied by the weight of its class."""
     weights: FloatArray = _check_sample_weight(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True
     )

@@ -48,8 +48,8 @@ SLACK = 0.999
 """Fraction of the threshold that bounds must exceed, because they are sums of low precision."""
 PREFIX_BITS = 26
 MIN_ENTRY_BITS, MAX_ENTRY_BITS = 21, 25
-"""Minimum and maximum binary logarithm of the number of table entries per share of the work; a table of the
-minimum size fits in the cache."""
+"""Minimum and maximum binary logarithm of the number of entries per table; each job has its own table. A
+table of the minimum size fits in the cache."""
 CANDIDATES_PER_ENTRY = 8
 """Maximum number of candidates per entry, counting repetitions, unless `MAX_ENTRY_BITS` is reached."""
 
@@ -121,7 +121,7 @@ def mine_parts(
             limits = Limits(threshold, min_purity)
             counted = _count_kind(parts, numbers, residues, n_basic, limits, n_jobs)
             kept = counted.select(copies)
-            report(f"{counted}, {len(kept):,} enter")
+            report(f"{counted}, {len(kept):,} selected")
             found.append(counted.features.take(kept))
             sums.append(counted.sums[kept])
     return MinedParts(ForestFeatures.joined(found), np.concatenate([np.zeros((0, 2)), *sums]))
@@ -134,8 +134,8 @@ class MinedParts(NamedTuple):
     ----------
     features : ForestFeatures
     sums : ndarray of float, (n, 2)
-        Sums of the positive residuals of each feature's parts, and of the absolute values of the negative
-        ones.
+        For each feature, the sum of the positive residuals of its parts, and the sum of the absolute values
+        of the negative residuals.
     """
 
     features: ForestFeatures
@@ -143,13 +143,13 @@ class MinedParts(NamedTuple):
 
     @property
     def gradients(self) -> FloatArray:
-        """The sums of positive residuals minus those of negative residuals."""
+        """For each feature, the sum of positive residuals minus the sum of absolute negative residuals."""
         found: FloatArray = self.sums[:, 0] - self.sums[:, 1]
         return found
 
     @property
     def purity(self) -> FloatArray:
-        """The absolute gradients divided by the sums of the absolute residuals."""
+        """For each feature, its absolute gradient divided by the sum of the absolute residuals."""
         found: FloatArray = np.abs(self.gradients) / self.sums.sum(axis=1)
         return found
 
@@ -252,7 +252,7 @@ def _count_kind(
 
 
 def _entry_bits(n_candidates: int) -> int:
-    """Return the binary logarithm of the number of table entries per share, for this many candidates."""
+    """Return the binary logarithm of the number of entries per table, for this many candidates."""
     n_entries = n_candidates // (CANDIDATES_PER_ENTRY * N_SHARES)
     return min(MAX_ENTRY_BITS, max(MIN_ENTRY_BITS, n_entries.bit_length()))
 
@@ -293,7 +293,7 @@ class PartMatcher:
         index_features(features.codes, features.basic, self.known)
 
     def match(self, parts: RoleParts) -> tuple[Integers, IntArray]:
-        """Return the features of each part: those of part i are `ids[indptr[i]:indptr[i + 1]]`."""
+        """Return `indptr` and `ids`: part i has the features `ids[indptr[i]:indptr[i + 1]]`."""
         indptr = np.zeros(len(parts.codes) + 1, dtype=np.int64)
         match_parts(parts, self.known, indptr, np.zeros(0, dtype=np.int32))
         ids = np.zeros(int(indptr[-1]), dtype=np.int32)

@@ -36,13 +36,13 @@ PAPER_SETTINGS = {
 APPROACH_RATIO = 0.5
 PATH_RATIO = 0.7
 PATH_ROUNDS = 4
-"""Ratio of successive thresholds on the way to a given one, their ratio in the search for the best one, and
+"""Ratios of successive thresholds, on the path to a given threshold and in the search for the best one, and
 the maximum number of rounds per threshold."""
 PATIENCE = 6
 ENTERING_BYTES = 1 << 20
-"""Maximum size in bytes of entering features kept in memory during a search, if memory is limited."""
+"""Maximum number of bytes of newly selected features in memory during a search, if memory is limited."""
 SORTING = 4
-"""Number of copies of entering features in memory while they are sorted."""
+"""Number of copies of the newly selected features in memory while they are sorted."""
 SMALLEST_THRESHOLD = 1.0
 """Minimum threshold of a path: below it, every feature that occurs survives."""
 
@@ -58,10 +58,10 @@ class GradientMiner:
     degree : int
         Maximum order of a feature, such as the number of columns in a conjunction.
     threshold : float
-        L1 threshold C: a feature enters when |#f+ - #f-| exceeds it, where #f+ and #f- count its occurrences
-        in the right and in the wrong rows of violating samples.
+        L1 threshold C: a feature is selected if |#f+ - #f-| exceeds it, where #f+ and #f- count its
+        occurrences in the right and in the wrong rows of violating samples.
     max_iter : int
-        Maximum number of mining rounds. Mining stops earlier when no feature enters.
+        Maximum number of mining rounds. Mining stops earlier when a round selects no new feature.
     step : float or {"auto", "decreasing"}
         Step size of a round: a constant (1 in the paper), 1 / sqrt(round) if "decreasing", or 1 / (number of
         violating rows) if "auto".
@@ -73,7 +73,7 @@ class GradientMiner:
         Stop when two rounds in a row lower the objective by less than this fraction.
     path : bool
         Start with a high threshold and halve it step by step, with at most four rounds per value, down to the
-        given one. This selects fewer features.
+        given threshold. This selects fewer features.
     random_state : int
         Seed of the order in which samples are visited.
 
@@ -148,7 +148,7 @@ class GradientMiner:
         error: Callable[[float], float] = lambda score: 0.0,
         checkpoint: Checkpoint | None = None,
     ) -> list[PathStep]:
-        """Try thresholds from large to small, each starting from the result of the one before.
+        """Try thresholds from large to small; each starts from the result of the previous threshold.
 
         Only thresholds above `threshold` are tried. The search stops early if the best score exceeds `enough`
         and six thresholds in a row do not improve it by a quarter of a standard error, or two in a row are
@@ -258,7 +258,7 @@ class MiningRun:
         self._mine(self._miner.degree, max_iter)
 
     def _mine(self, degree: int, max_iter: int) -> None:
-        """Run Algorithm 1 up to a degree until no feature enters or the gain is too small."""
+        """Run Algorithm 1 up to a degree until no new feature is selected or the gain is too small."""
         self._stage += 1
         if self._position.stage > self._stage:
             return
@@ -320,7 +320,7 @@ class MiningRun:
         return len(weights)
 
     def _search(self, degree: int, violations: Violations) -> dict[int, "_Entering"]:
-        """Return the new features that enter, by order."""
+        """Return the newly selected features, by order."""
         store = ArrayStore(ENTERING_BYTES if self._memory.is_limited else None)
         self._memory.hold("entering", ENTERING_BYTES)
         search = self._space.search(violations, self._threshold, degree)
@@ -334,7 +334,7 @@ class MiningRun:
             search.close()
             self._memory.trim()
             n_bytes = SORTING * (store.n_bytes + store.n_bytes_on_disk)
-            self._memory.require("features that enter", max(0, n_bytes - ENTERING_BYTES))
+            self._memory.require("newly selected features", max(0, n_bytes - ENTERING_BYTES))
             self._memory.hold("entering", n_bytes)
             return {order: _sort(parts) for order, parts in kept.items() if parts}
         finally:
@@ -342,7 +342,7 @@ class MiningRun:
             store.close()
 
     def _grow(self, search: SpaceSearch, order: int) -> Iterator["_Entering"]:
-        """Count the features of one order, and yield those that enter."""
+        """Count the features of one order, and yield the newly selected ones."""
         n_candidates = n_instances = n_survivors = n_entering = 0
         for growth in search.grow():
             gradient = (growth.counts[:, ::2] - growth.counts[:, 1::2]).astype(np.float64)

@@ -1,8 +1,8 @@
 """Search for the conjunctions of literals that best explain the residuals of a model.
 
 Columns that are present in many rows are searched together in dense matrices, which give the sums of all
-pairs and triples and, by inclusion-exclusion, also those with absent columns. All other conjunctions are
-counted order by order, from rare columns to frequent ones.
+pairs and triples and, by inclusion-exclusion, also the sums of conjunctions with absent columns. All other
+conjunctions are counted order by order, from rare columns to frequent ones.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ DENSE = 0.1
 NEGATED = 0.05
 """Other columns may be negated only if they are present in at least this fraction of the rows."""
 RIDGE = 0.5
-"""Added to the squared residuals of a conjunction, to lower the scores of rare conjunctions."""
+"""Number added to the sum of squared residuals, which lowers the scores of rare conjunctions."""
 ROOM = 1 << 16
 """Size of the buffers for conjunctions."""
 BEAM = 128
@@ -155,14 +155,14 @@ class LiteralSearch:
     def find(
         self, residuals: FloatArray, n_wanted: int, *, margin: float, least: float = 1.0, share: float = 0.0
     ) -> list[Found]:
-        """Return about `n_wanted` conjunctions with the highest scores, of at least two literals each.
+        """Return the best conjunctions of at least two literals, about `n_wanted` of them.
 
         Parameters
         ----------
         residuals : ndarray of float, (n_rows, n_outputs)
         n_wanted : int
         margin : float
-            Minimum difference between the score of a conjunction and those of its parts.
+            Minimum difference between the score of a conjunction and the scores of its parts.
         """
         pool = _Pool(
             n_wanted, LiteralLimits(least, margin, self._n_rows_min, RIDGE, self._first_negated), share

@@ -1,4 +1,4 @@
-"""A memory limit for mining: allocations are recorded, and those beyond the limit raise an error."""
+"""A memory limit for mining: allocations are recorded, and an allocation beyond the limit raises an error."""
 
 import ctypes
 import sys
@@ -40,13 +40,13 @@ class Memory:
         self._held[what] = n_bytes
 
     def require(self, what: str, n_bytes: int, *, remedy: str = "a higher threshold") -> None:
-        """Raise an error if an allocation does not fit; it gives the required limit and another remedy."""
+        """Raise an error if an allocation does not fit; the error names the required limit and a remedy."""
         if self.limit is None or n_bytes <= self.free:
             return
         needed = -(-(n_bytes + sum(self._held.values())) * ALLOWANCE // (ALLOWANCE - 1))
         raise InputError(
             f"{named('memory_limit')} is {self.limit:,} bytes; {what} need at least {needed:,} "
-            f"({-(-needed // MEBIBYTE):,} MiB) or {remedy}",
+            f"({-(-needed // MEBIBYTE):,} MiB); use a higher limit or {remedy}",
             help=f"{TROUBLESHOOTING}#memory",
         )
 

@@ -27,7 +27,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         violating samples for and against a class differ by more than this. If "auto", conjunctions are added
         to a linear model of all columns while the held-out loss falls.
     max_iter : int
-        Maximum number of mining rounds. The next five parameters apply only to a given threshold or
+        Maximum number of mining rounds. The next five parameters apply only with a given threshold or with
         ``linear=False``; see `GradientMiner`. ``**PAPER_SETTINGS`` gives the settings of Qian & Liu (2015).
     step : float or {"auto", "decreasing"}
         Step size of a round: a constant, "decreasing" (1/sqrt(round)) or "auto".
@@ -50,16 +50,16 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     negations : bool
         Allow negated columns in conjunctions that are added to a linear model.
     one_standard_error : bool
-        Select the fewest conjunctions within one standard error of the best loss.
+        Select the fewest conjunctions with a loss within one standard error of the lowest.
     max_seconds : float, optional
         Time limit of the selection in seconds. When it is reached, no more conjunctions are added, and a
         warning is issued.
     memory_limit : int, optional
-        Memory limit in bytes, not counting the samples. Imported packages, the list `conjunctions_`, the
-        final estimator, and the copy of an `X` that is not a CSR matrix with int32 indices and int8 values
-        are not counted either. Beyond the limit, intermediate results are written to disk and features are
-        counted in smaller batches, which is slower; the result is the same. If the limit is too small, the
-        error gives the minimum.
+        Memory limit in bytes, not counting the samples. Also not counted are imported packages, the list
+        `conjunctions_`, the final estimator, and the copy of `X` that is made unless `X` is a CSR matrix with
+        int32 indices and int8 values. Beyond the limit, intermediate results are written to disk and features
+        are counted in smaller batches, which is slower; the result is the same. If the limit is too small,
+        the error gives the minimum.
     filter_memory : int, optional
         Memory of a Bloom filter that removes rare candidates before counting. The result does not depend on
         it.
@@ -83,7 +83,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         The classes.
     threshold_ : float
         The threshold that was used. If conjunctions were added to a linear model, it is the lowest score
-        statistic (a sum of residuals divided by its standard error) that was required to add one.
+        statistic (a sum of residuals divided by its standard error) that was required to add a conjunction.
     followed_path_ : bool
         Whether the threshold was lowered step by step.
     path_ : list of PathStep

@@ -64,7 +64,7 @@ class ArcFeatures:
         """Return the modifiers of the arcs of all occurrences of a sub feature tree.
 
         The feature has the format of `SubtreeSpace`. Its arcs are matched from left to right: each arc is a
-        child of the previous arc, or the next sibling of an arc on the path to it.
+        child of the previous arc, or the next sibling of an arc on the path to the previous arc.
         """
         fragments: list[tuple[tuple[int, ...], tuple[int, ...]]]
         fragments = [((word,), (word,)) for word in self.having(codes[0] // N_DEPTHS)]

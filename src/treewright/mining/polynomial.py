@@ -43,9 +43,9 @@ JOBS_AT_ONCE = 8
 SENT_TOGETHER = 16
 """Number of jobs that are sent to a worker of a cluster at a time."""
 PLACE_BYTES, CANDIDATE_BYTES, FILTER_BYTES, FEATURE_BYTES, SCRATCH_BYTES = 12, 24, 64, 80, 40
-"""Bytes of a job: per occurrence of the extended conjunctions; per visited candidate (twice the occurrence of
-a survivor); per candidate that passes a filter; per surviving feature, not counting its columns and counts;
-and per column, not counting its counts."""
+"""Bytes of a job: per occurrence of the extended conjunctions; per visited candidate (two copies of an
+occurrence, in case it survives); per candidate that passes a filter; per surviving feature, not counting its
+columns and counts; and per column, not counting its counts."""
 MATCH_BYTES, SLOT_BYTES, NODE_BYTES = 10, 12, 9
 """Bytes for matching: per occurrence, including its copy in the combined result; per slot of the hash table;
 and per column of a conjunction."""

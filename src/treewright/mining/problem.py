@@ -1,8 +1,8 @@
 """Learning problems of an L1-norm SVM: predict the label of each row, or the best row of each list.
 
-The loss of a sample is that of Qian & Liu (2015, section 3.2), with the sign corrected: the maximum, over all
-alternatives, of the cost plus the score of the alternative minus the score of the correct alternative. If an
-incorrect alternative has the maximum, the sample is a violator.
+The loss of a sample is defined as in Qian & Liu (2015, section 3.2), with the sign corrected: the maximum,
+over all alternatives, of the cost plus the score of the alternative minus the score of the correct
+alternative. If an incorrect alternative has the maximum, the sample is a violator.
 """
 
 import numpy as np
@@ -149,7 +149,7 @@ def list_problem(
     costs : array of float, (n_rows,), optional
         The cost of choosing each row; by default 0 for the correct rows and 1 for all others.
     base_scores : array of float, (n_rows,), optional
-        Scores to which the learnt scores are added, such as those of a parser.
+        Scores to which the learnt scores are added, such as the scores of a parser.
 
     Returns
     -------

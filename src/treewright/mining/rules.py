@@ -492,7 +492,7 @@ def compare_parts(
     X: Any,  # noqa: ANN401
     y: Any,  # noqa: ANN401
 ) -> Contributions:
-    """Compare the predictions of a fitted model with those of its single columns and of its conjunctions.
+    """Compare the predictions of a model, of its single columns alone, and of its conjunctions alone.
 
     Parameters
     ----------
@@ -570,12 +570,12 @@ def _number_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArra
 
 
 def _as_odds(scores: FloatArray) -> FloatArray:
-    """Return a score for each class; with two classes, there may be only one for the second."""
+    """Return a score for each class; if only the second class has scores, the scores of the first are 0."""
     return np.concatenate([np.zeros_like(scores), scores], axis=1) if scores.shape[1] == 1 else scores
 
 
 def _calibrate(odds: FloatArray, labels: npt.NDArray[np.int64]) -> tuple[float, FloatArray]:
-    """Scale scores and shift those of each class to minimise the log-loss; return the loss and the scores."""
+    """Scale the scores, and shift each class, to minimise the log-loss; return the loss and the scores."""
     places = np.arange(len(labels))
 
     def evaluate(parameters: FloatArray) -> tuple[float, FloatArray]:

@@ -42,7 +42,7 @@ class RowRange(NamedTuple):
 
 
 class Singles:
-    """The columns of violating rows; those with counts above a threshold become items, rare ones first.
+    """The columns of violating rows; columns with counts above a threshold become items, rare columns first.
 
     Parameters
     ----------

@@ -495,8 +495,8 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
     def explain(self, X: Any) -> list[Explanation]:  # noqa: ANN401
         """Explain the prediction of each text by n-grams with their weights.
 
-        A positive weight is evidence for the predicted class. The weights, including that of the intercept,
-        add up to the score of the class.
+        A positive weight is evidence for the predicted class. The weights, including the intercept, add up to
+        the score of the class.
         """
         found = self._find(X)
         scores = self._linear.decision_function(found)

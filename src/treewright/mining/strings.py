@@ -32,8 +32,8 @@ from treewright.scale import map_jobs
 WORK = 1 << 18
 """Approximate number of occurrences that one job extends."""
 ROOM = 1 << 14
-"""Number of n-grams for which a job allocates space at a time, with eight times as many occurrences; also the
-initial size of a queue."""
+"""Number of n-grams for which a job allocates space at a time; the space for occurrences is eight times as
+large. It is also the initial size of a queue."""
 
 
 class StringSpace:

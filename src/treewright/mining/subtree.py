@@ -208,7 +208,7 @@ class SubtreeSpace:
         return scores
 
     def _match_all(self, patterns: Patterns) -> tuple[IntArray, Keys, Integers]:
-        """Return the features that occur in some trees of each list, these trees, and the ends of lists."""
+        """Return the features found in each list, the trees that contain them, and the ends of lists."""
         spans = [(at, min(at + LISTS_AT_ONCE, len(self._lists.n_trees))) for at in self._starts()]
         parts = map_jobs(
             lambda span: self._match(span, patterns.marked),
@@ -290,8 +290,8 @@ def describe_subtree(feature: Sequence[int], keys: Keys, encoder: ArcEncoder) ->
 class SubtreeSearch:
     """One search through sub feature trees: first the basic features, then all others, depth-first.
 
-    Survivors that do not enter are not stored, so memory hardly grows with the order. With a filter, each job
-    proceeds order by order.
+    Survivors that are not selected are not stored, so memory hardly grows with the order. With a filter, each
+    job proceeds order by order.
     """
 
     share = 1.0

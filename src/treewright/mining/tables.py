@@ -115,7 +115,8 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
     min_bins : int, optional
         Minimum number of intervals, if there are enough distinct values; `max_bins` by default. Cuts that
         depend on the target come first; then cuts of equal frequency are added until the minimum is reached.
-        A number may be informative only together with others, and with many cuts a linear model is smooth.
+        A numeric column may be informative only together with others, and with many cuts, a linear model can
+        follow a smooth curve.
     min_count : int
         Minimum number of samples of an interval or a category, limited to a quarter of all samples.
     categorical_features : "from_dtype" or sequence of str or int

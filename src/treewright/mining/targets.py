@@ -25,7 +25,7 @@ class LossTarget(Protocol):
 
 
 class LabelTarget:
-    """Labels of rows, from 0 to n_classes - 1; with two classes, the only output is that of the second."""
+    """Labels of rows, from 0 to n_classes - 1; with two classes, the only output is for the second."""
 
     is_quadratic = False
 
@@ -67,7 +67,7 @@ class NumberTarget:
         return losses
 
     def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the errors and curvatures of 1."""
+        """Return the error of each row, and 1 as its curvature."""
         return self._values - scores, np.ones_like(scores)
 
 

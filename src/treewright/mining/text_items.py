@@ -117,7 +117,7 @@ class TextEncoder:
     def _arrange(
         self, numbers: list[int], counts: list[int], lengths: Integers, bonus: npt.NDArray[np.int16]
     ) -> TextRows:
-        """Build sequences from the numbers of items per position and of positions per view."""
+        """Build sequences, given the number of items per position and the numbers of positions per text."""
         flat = lengths.ravel()
         ends = np.repeat(np.cumsum(flat), flat)
         is_char = np.repeat(np.tile([False, True], len(lengths)), flat)

@@ -44,7 +44,7 @@ def fingerprint(sources):
 
 
 def needed_by(subfolder, sources):
-    """Return the source code that a subfolder depends on: its own, the top level, and its imports.
+    """Return the source code that a subfolder depends on: its own, the top-level modules, and all imports.
 
     A change elsewhere does not affect the machine code of the subfolder. Imported subfolders are included as
     a whole, since a function may receive a named tuple that its own module does not import.
@@ -158,7 +158,7 @@ class CodeCache(FunctionCache):
         self._shipped = IndexDataCacheFile(str(folder), self._impl.filename_base, made.name)
 
     def save_overload(self, sig, data):
-        """Store code; if the disk is full or read-only, skip it, and it is compiled again next time."""
+        """Store code; if the disk is full or read-only, the code is compiled again next time."""
         with contextlib.suppress(OSError):
             super().save_overload(sig, data)
 

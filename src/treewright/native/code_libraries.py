@@ -1,9 +1,9 @@
 """Compilation to machine code, once for each function that Python calls.
 
-Numba optimises a function and translates it to machine code on its own, and again as part of each function
-that calls it, directly or indirectly. Here, a function that compiled code calls stays LLVM intermediate code
-until it is linked into the function that Python calls; only the linked code is optimised and translated. This
-reduces the time to compile the parsing functions from 60 to 28 CPU seconds (`benchmarks/cold_start.py
+Numba optimises each function and translates it to machine code, and does so again within each function that
+calls it, directly or indirectly. Here, a function that is called by compiled code remains LLVM intermediate
+code until it is linked into the function that Python calls; only the linked code is optimised and translated.
+This reduces the time to compile the parsing functions from 60 to 28 CPU seconds (`benchmarks/cold_start.py
 parse`).
 """
 
@@ -55,7 +55,7 @@ class EntryLibrary(_LateLibrary):
 
 
 class CalledLibrary(_LateLibrary):
-    """The intermediate code of a function that compiled code calls."""
+    """The intermediate code of a function that is called by compiled code."""
 
     def __init__(self, codegen, name):
         super().__init__(codegen, name)
@@ -114,7 +114,7 @@ class EntryCompiler(Compiler):
 def sort_by_calls(libraries):
     """Return the libraries and all their dependencies, each library before those that it calls.
 
-    The linker keeps an optional function only if code that was linked before calls it.
+    The linker keeps an optional function only if it is called by code that was linked earlier.
     """
     seen, found = set(), []
 

@@ -21,8 +21,8 @@ def in_place(function):
     """Compile a function that allocates no arrays and only reads and modifies its arguments."""
     # Without `_nrt=False`, Numba counts references to each array of each tuple that is passed. CPU time with
     # and without counting, on sentences of `make_treebank` (best of 15): 47 and 11 ms for the Gram matrix of
-    # 400 with subset trees, 22 and 14 ms for that of 200 with partial trees, and 178 and 136 ms for parsing
-    # 400 with order 3.
+    # 400 sentences with subset trees, 22 and 14 ms for the Gram matrix of 200 sentences with partial trees,
+    # and 178 and 136 ms for parsing 400 sentences with order 3.
     return _compile_when_called(function, _nrt=False)
 
 
@@ -32,7 +32,7 @@ def inlined(function):
 
 
 def _compile_when_called(function, **options):
-    """Return `function` so that Python and compiled code can call it, with its code cached on disk."""
+    """Return a function that Python and compiled code can call, and whose machine code is cached on disk."""
     options = {"nogil": True, "no_cfunc_wrapper": True, **options}
     entry = numba.njit(pipeline_class=EntryCompiler, **options)(function)
     if not numba.config.DISABLE_JIT:

@@ -33,6 +33,6 @@ def mix_arrays(keys: Keys, values: npt.NDArray[np.unsignedinteger], fold: np.uin
 
 
 def hash_text(text: str) -> int:
-    """Return a key for a text, the same in every run."""
+    """Return a key for a text; it is the same in every run."""
     digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")

@@ -25,7 +25,7 @@ class Hypergraph(NamedTuple):
 
 
 class Derivations(NamedTuple):
-    """The best derivations of each node found so far, and the candidates for the next."""
+    """The best derivations of each node found so far, and the candidates for the next one."""
 
     n_found: np.ndarray
     n_expanded: np.ndarray
@@ -54,7 +54,7 @@ START, LEFT_ASKED, RIGHT_ASKED, EXPANDED = 0, 1, 2, 3
 
 @in_place
 def best_scores(graph, best, best_edge):
-    """Fill the score of the best derivation of each node and its last edge."""
+    """Fill the score and the last edge of the best derivation of each node."""
     for node in range(graph.first_edge.size - 1):
         best[node] = -np.inf
         best_edge[node] = -1
@@ -105,7 +105,7 @@ def start_derivations(graph, k):
 def find_derivation(graph, best, found, rank):
     """Find the derivation of the goal with `rank` (0 is the best); return whether there is one.
 
-    The recursion of the definition is replaced by a stack of requested derivations.
+    The recursive definition is replaced by a stack of requested derivations.
     """
     goal = graph.first_edge.size - 2
     found.asked_node[0], found.asked_rank[0], found.stage[0] = goal, rank, START
@@ -132,7 +132,10 @@ def find_derivation(graph, best, found, rank):
 
 @in_place
 def _expand(graph, best, found, top):
-    """Add successors of a node's last derivation, or first request their tails; return the stack depth."""
+    """Add the successors of a node's last derivation; return the stack depth.
+
+    If the derivations of tails that the successors need have not been found, they are requested first.
+    """
     node = found.asked_node[top]
     last = found.n_expanded[node]
     edge = found.edge[node, last]
@@ -165,7 +168,7 @@ def _ask(found, top, node, rank):
 
 @in_place
 def derivation_score(graph, best, found, edge, i, j):
-    """Return the score of an edge with the derivations of ranks `i` and `j` of its tails."""
+    """Return the score of an edge combined with the derivations of ranks `i` and `j` of its tails."""
     score = graph.weight[edge]
     left, right = graph.left[edge], graph.right[edge]
     # A node of which only the best derivation was needed has not been visited.

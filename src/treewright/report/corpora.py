@@ -66,7 +66,7 @@ class ConstituencyTreebank(NamedTuple):
 
 
 def find_corpora(data: Path) -> list[CorpusFiles]:
-    """Return the treebanks in a folder and its subfolders, sorted by name, or that of a training file."""
+    """Return the treebanks of a folder and its subfolders, by name, or the treebank of a training file."""
     found = sorted(_find_files(data, "dependencies", "treebanks"), key=lambda corpus: corpus.name)
     if not found:
         raise InputError(f"{data} has no treebank; expected *train*.conllu or *train*.conll, {BESIDE}")

@@ -244,7 +244,7 @@ class Find(NamedTuple):
 
 
 def find_patterns(reranker: DependencyReranker, bank: Treebank, n_train: int) -> tuple[list[Find], int]:
-    """Return the frequent patterns that have the words of a feature, and the number of frequent patterns.
+    """Return the frequent patterns whose words form a selected feature, and the number of frequent patterns.
 
     A pattern is frequent if it occurs more than `THRESHOLD` times in the training set.
     """

@@ -211,7 +211,7 @@ def choose_rows(
     wanted : sequence of str, optional
         Requested names (by default, all).
     always : sequence of str
-        Names of rows that are always included, since others are compared with them.
+        Names of rows that are always included, since other rows are compared with them.
     """
     for name in wanted or ():
         if name not in known:
@@ -221,7 +221,7 @@ def choose_rows(
 
 @contextmanager
 def _folder(path: Path) -> Iterator[None]:
-    """Make a folder before long work; after a failure, remove the folders that were made and are empty."""
+    """Make a folder before a long computation; if that fails, remove the new folders that are empty."""
     made = [each for each in (path, *path.parents) if not each.exists()]
     path.mkdir(parents=True, exist_ok=True)
     try:

@@ -37,8 +37,8 @@ class MiningLines:
 def _headline(report: IterationReport) -> str:
     return (
         f"round {report.iteration}, threshold {report.threshold:.4g}, order {report.degree}: "
-        f"{report.n_violators:,} violators, {report.n_entered:,} enter, {report.n_selected:,} selected, "
-        f"objective {report.objective:,.1f}"
+        f"{report.n_violators:,} violators, {report.n_entered:,} features added, "
+        f"{report.n_selected:,} selected, objective {report.objective:,.1f}"
     )
 
 

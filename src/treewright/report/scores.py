@@ -83,7 +83,7 @@ CONLL2018_ROWS = {
 
 
 class Scores(NamedTuple):
-    """The score of one file, optionally with that of another."""
+    """The scores of one file, and optionally of another."""
 
     predicted: Score
     against: Score | None

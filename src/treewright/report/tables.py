@@ -78,7 +78,7 @@ class Findings:
 
 
 def check_extras() -> None:
-    """Check, before long work, that the packages for plots and pages are installed."""
+    """Check, before a long computation, that the packages for plots and pages are installed."""
     require("matplotlib.figure", "report")
     require("jinja2", "report")
 

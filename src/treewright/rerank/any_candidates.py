@@ -32,7 +32,7 @@ OBJECTIVES = {"softmax": LIKELIHOOD, "expected-loss": EXPECTED_LOSS}
 """The learners with a softmax over each list, and their objectives."""
 LEARNERS = ("perceptron", "svm", *OBJECTIVES)
 FACTORS = (1.0, *(2.0**power for size in range(1, 8) for power in (size, -size)), 0.0)
-"""Factors of the base-score weight that are tried on the dev set; ties go to the one nearest to 1."""
+"""Factors of the base-score weight to try on the dev set; among ties, the factor nearest to 1 is used."""
 MOST = 1e12
 Numbers = Sequence[npt.ArrayLike]
 """For each list, an array with one number per candidate."""
@@ -74,9 +74,9 @@ class CandidateReranker(Model):
     Parameters
     ----------
     kernel : Kernel, optional
-        Kernel that compares candidates. Without one, candidates have features: a list is an array or sparse
-        matrix with one row per candidate, a sequence of vectors, or a sequence of dictionaries from feature
-        names to numbers. With a kernel of `treewright.kernels.derived`, a list is a `DecisionList` or
+        Kernel that compares candidates. Without a kernel, candidates have features: a list is an array or
+        sparse matrix with one row per candidate, a sequence of vectors, or a sequence of dictionaries from
+        feature names to numbers. With a kernel of `treewright.kernels.derived`, a list is a `DecisionList` or
         `GradientList`, and its base scores default to those of the kernel. With any other kernel, a list is a
         sequence of objects that the kernel compares, such as `ConstTree` for `SubsetTreeKernel` (Collins &
         Duffy 2002).
@@ -96,10 +96,10 @@ class CandidateReranker(Model):
         Maximum number of SVM passes over the lists, or of L-BFGS iterations.
     base_weights : sequence of float
         Factors on the base scores during training. With several factors, one model is trained for each, and
-        the one with the lowest dev loss is used.
+        the model with the lowest dev loss is used.
     cache_memory : int
-        Cache size in bytes for the features of derived kernels. Features that do not fit are computed
-        again at each visit of their list.
+        Cache size in bytes for the features of derived kernels. Features that do not fit are computed again
+        each time their list is visited.
     random_state : int
         Seed for the order of the lists.
 
@@ -184,14 +184,14 @@ class CandidateReranker(Model):
         ----------
         lists : sequence of lists of candidates
             Non-empty lists. With a derived kernel, any object with a length and integer indexing works,
-            because lists are read one at a time. If it has an attribute `sizes` with the numbers of
-            candidates, lists are not read just to count them.
+            because lists are read one at a time. If the object has an attribute `sizes` with the number of
+            candidates of each list, lists are not read just to count candidates.
         losses : sequence of array of float
             Loss of each candidate, such as 1 - F1.
         scores : sequence of array of float, optional
             Base score of each candidate.
         dev : tuple (lists, losses) or (lists, losses, scores), optional
-            Lists for tuning the weight of the base scores. Without them, the training weight is kept.
+            Lists for tuning the weight of the base scores. Without dev lists, the training weight is kept.
         """
         self._check(has_dev=dev is not None)
         self.view_ = make_view(self._copy_kernel(), cache_memory=self.cache_memory)
@@ -267,7 +267,9 @@ class CandidateReranker(Model):
         for place, weight in enumerate(weights):
             check_number(f"base_weights[{place}]", weight, low=0, high=MOST)
         if len(weights) > 1 and not has_dev:
-            raise InputError(f"base_weights has {len(weights)} values; expected one, or dev to choose one")
+            raise InputError(
+                f"base_weights has {len(weights)} values; expected one, or dev to choose among them"
+            )
         is_compared = self.kernel is not None and not isinstance(self.kernel, DerivedKernel)
         if self.learner != "perceptron" and is_compared:
             found = f"learner is {self.learner!r} and kernel is {type(self.kernel).__name__}"
@@ -351,7 +353,7 @@ def _flatten(name: str, values: Numbers, sizes: list[int]) -> FloatArray:
             raise InputError(f"list {number}: {name} are {some!r}; expected numbers") from None
         if part.shape != (size,):
             found = f"list {number}: {name} have the shape {part.shape}"
-            raise InputError(f"{found}; expected ({size},), one for each candidate")
+            raise InputError(f"{found}; expected ({size},), one number per candidate")
         if not np.isfinite(part).all():
             bad = part[~np.isfinite(part)][0]
             raise InputError(f"list {number}: {name} contain {bad}; expected finite numbers")

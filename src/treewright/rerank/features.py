@@ -29,7 +29,7 @@ from treewright.scale import Client
 
 
 class ListFeatures(Protocol):
-    """Features of the candidates of lists."""
+    """Features of the candidates in lists."""
 
     def select(
         self,
@@ -315,7 +315,7 @@ class ConjunctionFeatures(Model):
         ]
 
     def places(self, tree: DepTree) -> dict[int, list[int]]:
-        """Return the conjunctions of a tree, each with the words whose arcs have one of its parts."""
+        """Return the conjunctions of a tree, each with the words whose arcs have one of its arc features."""
         arcs = ArcFeatures(tree, self.encoder, self.keys)
         return {
             column: sorted({word for item in items for word in arcs.having(item)})

@@ -24,7 +24,7 @@ from treewright.scale import Client, map_jobs
 FOLD_EPOCHS, FOLD_RUNS = 3, 2
 """Default maximum numbers of epochs and of averaged runs for the linear models of folds."""
 SHARED = "folds share pruning models"
-"""Part of the fingerprint of lists, which would differ if each fold had its own pruning models."""
+"""Part of the fingerprint of lists, which depend on whether the folds share pruning models."""
 
 
 def jackknife_lists(
@@ -56,18 +56,18 @@ def jackknife_lists(
     folds : int
         Number of jackknife folds.
     epochs : int, optional
-        Training epochs of each fold. The default is that of the parser; for a linear model, at most 3,
+        Training epochs of each fold. The default is the parser's value; for a linear model, it is at most 3,
         because more epochs hardly change the lists (see `benchmarks/folds.py`).
     runs : int, optional
-        Training runs to average in each fold. The default is that of the parser; for a linear model, at most
-        2.
+        Training runs to average in each fold. The default is the parser's value; for a linear model, it is at
+        most 2.
     n_jobs : int
         Number of folds to process in parallel.
     client : distributed.Client, optional
         Dask client to run on instead of local threads; it does not change the result.
     cache : path, optional
-        Folder for the finished lists, named by a fingerprint of the sentences and options, and for the steps
-        of unfinished folds unless they run on a cluster.
+        Folder for the finished lists, whose file name is a fingerprint of the sentences and options. It also
+        stores the steps of unfinished folds, unless they run on a cluster.
 
     Returns
     -------

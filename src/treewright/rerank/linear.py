@@ -32,8 +32,8 @@ PURITY_POWER = 4
 PENALTIES = (100.0, 30.0, 10.0, 3.0)
 """L2 penalties of the log-linear model to choose from."""
 LIGHT_SHARE = 0.02
-"""Fraction of the total weight that is dropped, lightest features first. These are a third of all features
-and nearly half of those found in trees, but hardly affect decisions."""
+"""Fraction of the total weight that is dropped, lightest features first. The dropped features are a third of
+all features and nearly half of those found in trees, but they hardly affect decisions."""
 LISTS_AT_ONCE = 100
 """Number of lists whose features are copied at a time, to save memory."""
 
@@ -218,7 +218,7 @@ def measure_purity(rows: csr_matrix, problem: Problem) -> FloatArray:
 def take_columns(
     rows: csr_matrix, columns: Integers, alternatives: Alternatives
 ) -> tuple[csr_matrix, Alternatives]:
-    """Return selected columns of binary rows, in the order of the alternatives of lists.
+    """Return selected columns of a binary matrix, with its rows in the order of `alternatives`.
 
     The result overwrites `rows`, because memory may not suffice for a copy.
     """

@@ -98,7 +98,7 @@ class DependencyReranker(ParserWrapper):
     folds : int
         Number of jackknife folds for the candidate lists.
     fold_epochs : int, optional
-        Training epochs of the fold parsers (default: those of the parser, at most 3).
+        Training epochs of the fold parsers (default: the parser's epochs, at most 3).
     target : {"gold", "best"}
         Train to choose the gold tree, or the best tree of the list. With "gold", missing gold trees are
         added.
@@ -142,7 +142,7 @@ class DependencyReranker(ParserWrapper):
         Normalise the dependency tree kernel. Without normalisation, and with a decay of 1, the kernel counts
         common subtrees, as in the paper.
     betas : tuple of float
-        Candidate weights of the parser's score (default: by the spread of scores).
+        Candidate weights of the parser's score (default: adapted to the spread of scores).
     significance_level : float, optional
         Use the reranker only if its gain on DEV is significant at this level (none: always). If it is not
         used, the parser's ranking is kept. 1 is the same as None.
@@ -164,7 +164,8 @@ class DependencyReranker(ParserWrapper):
     beta_ : float
         Weight of the parser's score in the final score.
     gain_ : float
-        Cross-validated UAS gain on the dev set: each half is reranked with the settings tuned on the other.
+        Cross-validated UAS gain on the dev set: each half is reranked with the settings tuned on the other
+        half.
     p_value_ : float
         p-value of this gain.
     is_trusted_ : bool
@@ -417,7 +418,7 @@ class DependencyReranker(ParserWrapper):
     ) -> list[npt.NDArray[np.float64]]:
         """Return for each sentence an array (n, n + 1): the probability of each head (column) of each word.
 
-        Trees of the reranked list have the reranker's probabilities, all others those of the parser.
+        Trees of the reranked list have the reranker's probabilities; all other trees have the parser's.
 
         Parameters
         ----------
@@ -475,9 +476,9 @@ class DependencyReranker(ParserWrapper):
         """Return the features that involve each arc of parsed trees: a list per tree and word.
 
         A feature of several arcs is listed under each of them. A conjunction involves all arcs that have one
-        of its parts; a template feature involves the arcs between its words. The weights of the distinct
-        features of a tree add up to its reranker score, up to a constant per list. Features are computed
-        after lifting crossing arcs. A reranker that is not used has no features to list.
+        of its arc features; a template feature involves the arcs between its words. The weights of the
+        distinct features of a tree add up to its reranker score, up to a constant per list. Features are
+        computed after lifting crossing arcs. A reranker that is not used has no features to list.
 
         Parameters
         ----------

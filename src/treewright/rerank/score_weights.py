@@ -109,7 +109,7 @@ def _try_all(
 def _climb(
     choices: Sequence[Sequence[float]], score: Callable[[Sequence[float]], float]
 ) -> tuple[tuple[float, ...], float]:
-    """Coordinate search: start from zero weights; while F1 rises, change the weight with the largest gain."""
+    """Coordinate search: start from zero weights; repeat the single change with the largest gain in F1."""
     best = tuple(each[0] for each in choices)
     highest = score(best)
     while True:

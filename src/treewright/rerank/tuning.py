@@ -26,7 +26,8 @@ class Tuning(NamedTuple):
     beta : float
         Weight of the parser's score.
     parser_uas, uas : float
-        UAS of the parser and of the best setting. The latter is optimistic, because it is the best of many.
+        UAS of the parser and of the best setting. The second value is optimistic, because the setting is the
+        best of many.
     gain, p_value : float
         Gain in UAS over the parser if each half of the sentences is reranked with the best setting of the
         other half, and its p-value by a randomisation test.
@@ -108,7 +109,7 @@ def _best_choice(n_right: Integers) -> int:
 
 
 def _choose_across(n_right: Integers) -> Integers:
-    """Return for each list the best setting of the other half; halves are contiguous, as documents are."""
+    """Return for each list the best setting of the other half; contiguous halves keep documents together."""
     half = n_right.shape[1] // 2
     choices = np.empty(n_right.shape[1], dtype=np.int64)
     choices[:half], choices[half:] = _best_choice(n_right[:, half:]), _best_choice(n_right[:, :half])

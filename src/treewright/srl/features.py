@@ -354,7 +354,7 @@ def frame(view: ArgumentView) -> str:
 
 
 def place(view: ArgumentView) -> str:
-    """Return the number of noun phrases before the argument, and the number of all those in the frame."""
+    """Return the number of noun phrases before the argument, and of all noun phrases in the frame."""
     nouns = [node for node in _sisters_of_chain(view) if view.label(node) == "NP"]
     n_before = sum(view.shape.starts[node] < view.shape.starts[view.node] for node in nouns)
     return f"{n_before} {len(nouns)}"

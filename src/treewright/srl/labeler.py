@@ -267,7 +267,7 @@ class RoleLabeler(Annotator):
         return [[Analysis(found)] for found in self.predict(sentences)]
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Any]]:
-        """Open bracketed trees, with their gold predicates if a file of these is given."""
+        """Open bracketed trees, together with gold predicates if a file of gold predicates is given."""
         return self._open_trees(source, request.predicates_from)
 
     @contextmanager

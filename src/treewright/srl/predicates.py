@@ -185,7 +185,7 @@ class LemmaTable:
 
 
 def _common_scripts(known: dict[tuple[str, str], str]) -> dict[tuple[str, str], Script]:
-    """Return the most common script for each tag and suffix that changes nothing before the suffix."""
+    """For each tag and suffix, return the most common script that changes nothing before the suffix."""
     counts: Counter[tuple[str, str, Script]] = Counter()
     for (word, tag), lemma in known.items():
         n_kept = _n_shared(word, lemma)
@@ -213,7 +213,7 @@ def _suffixes(word: str) -> list[str]:
 class PredicateFinder(Model):
     """Finds predicates with their lemmas and senses.
 
-    The sense is the most frequent one for the lemma, the particle and the use as an auxiliary verb.
+    The sense is the most frequent one for the combination of lemma, particle and use as an auxiliary verb.
 
     Parameters
     ----------

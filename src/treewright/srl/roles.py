@@ -41,7 +41,7 @@ SUMS = tuple(f"{LINEAR}+{name}" for name in TREE_KERNELS)
 MACHINES = tuple(each for each in KERNELS if each not in (LINEAR, MINED))
 """Names of the kernels for which support vector machines are trained."""
 COSTS = {LINEAR: 0.1, f"{LINEAR}+{FRAGMENTS}": 0.1}
-"""C of linear models over unnormalised features, tuned on the EWT dev set; others use `TREE_COST`."""
+"""C of linear models over unnormalised features, tuned on the EWT dev set; other models use `TREE_COST`."""
 TREE_COST = 5.0
 
 
@@ -81,10 +81,11 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
     kernel : str or Kernel
         Kernel for comparing arguments. ``"linear"`` uses hand-crafted features. ``"st"``, ``"sst"`` and
         ``"pt"`` are subtree, subset tree and partial tree kernels of predicate-argument trees.
-        ``"linear+sst"`` (or another tree kernel) is the sum of both, each normalised. ``"fragments"`` is a
-        linear model over the heaviest fragments of an SVM with the subset tree kernel, and
-        ``"linear+fragments"`` adds the hand-crafted features. ``"mined"`` uses mined conjunctions of the
-        hand-crafted features. A `Kernel` object is applied to the predicate-argument trees.
+        ``"linear+st"``, ``"linear+sst"`` and ``"linear+pt"`` are sums of the linear kernel and a tree kernel,
+        each normalised. ``"fragments"`` is a linear model over the heaviest fragments of an SVM with the
+        subset tree kernel, and ``"linear+fragments"`` adds the hand-crafted features. ``"mined"`` uses mined
+        conjunctions of the hand-crafted features. A `Kernel` object is applied to the predicate-argument
+        trees.
     features : {"standard", "extended"} or str
         Feature set of the linear part ("standard", "extended") or templates. `treewright.srl.features`
         describes the templates.

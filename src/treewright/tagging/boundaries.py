@@ -70,7 +70,7 @@ KINDS = (
     *("punctuation", "currency", "math", "symbol", "modifier", "control", "format", "other"),
 )
 OWN_KINDS = ".,:;!?'\"-/@#&%*_()[]…“”’‘。、，！？「」『』·・"
-"""Characters each of which is a kind of its own."""
+"""Characters that each form a kind of their own."""
 KIND_NUMBERS = {name: number for number, name in enumerate((*KINDS, *OWN_KINDS))}
 """Index of each kind; white space has the kinds `SPACE`, `LINE` and `PARAGRAPH`."""
 N_KINDS = len(KIND_NUMBERS)
@@ -183,7 +183,7 @@ def find_holds(
 
 
 def _mark_paragraphs(points: npt.NDArray[np.uint32], kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Set the kind of a line break to `PARAGRAPH` if there is no text between it and the previous one."""
+    """Set the kind of a line break to `PARAGRAPH` if there is no text since the previous line break."""
     breaks = np.flatnonzero(kinds == LINE)
     breaks = breaks[~((points[breaks] == ord("\n")) & (points[breaks - 1] == ord("\r")) & (breaks > 0))]
     n_words = np.cumsum(kinds > PARAGRAPH)

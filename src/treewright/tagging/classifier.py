@@ -254,7 +254,7 @@ def word_attributes(words: Sequence[str], lexicon: Lexicon) -> npt.NDArray[np.ui
 
 
 def hash_words(words: Sequence[str], attribute: int = WORD) -> npt.NDArray[np.uint64]:
-    """Return one attribute of each word, which is a hash."""
+    """Return one attribute of each word, as a hash."""
     no_words = Lexicon(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32))
     hashes: npt.NDArray[np.uint64] = word_attributes(words, no_words)[:, attribute]
     return hashes

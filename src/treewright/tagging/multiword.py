@@ -46,10 +46,10 @@ w.upos w.shape
 w.upos w.suffix3
 w.tag w.suffix4
 """
-"""Feature templates of a token. ``upos``, ``tag`` and ``label`` describe endings whose removal leaves a known
-word, with the part of speech of that word: the shortest such ending, the longest, and all of them."""
+"""Feature templates of a token. ``upos`` is the shortest ending whose removal leaves a known word, ``tag`` is
+the longest such ending, and ``label`` has all such endings, each with the part of speech of that word."""
 MIN_ENDINGS = 40
-"""Minimum number of distinct endings for which stems are looked up; fewer endings suffice as features."""
+"""Stems are looked up if there are at least this many distinct endings; for fewer, suffixes suffice."""
 MAX_ENDING = 8
 MAX_KNOWN = 100_000
 """Maximum number of cached tokens."""

@@ -75,7 +75,10 @@ w-1.tag w.lower
 w-1.label w.suffix3
 w-1.tag w.class w+1.class
 """
-"""Templates of previous words. A tag combines UPOS and XPOS; a label adds the morphological features."""
+"""Templates that use the tags of previous words.
+
+A tag combines UPOS and XPOS; a label adds the morphological features.
+"""
 
 MIN_COUNT, LARGE = 2, 5000
 """Minimum count of a feature if there are at least `LARGE` training sentences; otherwise it is 1."""

@@ -172,21 +172,21 @@ t.start t.since t+1.shape
 MIN_COUNT = 2
 PENALTY, SHUFFLED_PENALTY = 3e-3, 1e-4
 MIN_SHUFFLED, N_SHUFFLED = 2500, 2
-"""Minimum number of training sentences for which sentence boundaries are also learnt from shuffled copies of
-the text, which contain more pairs of adjacent sentences, and the number of these copies."""
+"""Minimum number of training sentences for also learning sentence boundaries from shuffled copies of the
+text, and number of these copies. Shuffling creates more pairs of adjacent sentences."""
 BLOCK = 1 << 15
 """Number of characters per block."""
 MARGIN = 1 << 10
 """Number of characters at the end of a block that are processed again with the next block, as context."""
 MIN_CASED, FREQUENT = 3, 20
-"""Minimum counts inside sentences for a word to have a case class, and to be classed as frequent."""
+"""Minimum counts of a word inside sentences, for having a case class and for being classed as frequent."""
 CASE_SHARES = [0.02, 0.2, 0.8, 0.98]
 """Thresholds between case classes: fractions of capitalised occurrences inside sentences."""
 MIN_UNSPACED_SHARE = 0.2
-"""Minimum fraction of adjacent characters in different tokens in a language written without spaces."""
+"""A language counts as unspaced if more than this fraction of adjacent characters is in different tokens."""
 MIN_JOINED = 1000
 MAX_SPLIT_SHARE = 0.0005
-"""Maximum fraction of token boundaries between two kinds of characters that are always joined."""
+"""Two kinds of characters are always joined if at most this fraction of adjacent pairs is separated."""
 BYTE_ORDER_MARK = "\ufeff"
 UNWRITABLE = str.maketrans({"\0": "\ufffd", **dict.fromkeys("\t\n\r", " ")})
 """Replacements for characters that CoNLL-U cannot represent in a word."""
@@ -462,7 +462,7 @@ class Tokenizer(Model):
         """Yield the sentences of a text that arrives in pieces; the result does not depend on the pieces.
 
         Memory use does not grow with the text: sentences of more than about 30,000 characters are cut, and
-        longer white space at the end of the text is truncated.
+        white space at the end of the text is truncated if it is longer.
         """
         self.check_is_fitted()
         buffer = _Buffer(pieces)

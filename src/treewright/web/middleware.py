@@ -20,7 +20,7 @@ HEADERS = {
 
 
 class Gate:
-    """Rejects request bodies that are not declared as JSON, too large or incomplete.
+    """Rejects request bodies that are too large, incomplete, or not declared as JSON.
 
     The actual bytes are counted, not the declared length.
 

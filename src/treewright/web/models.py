@@ -46,7 +46,7 @@ Fixed = Sequence[Mapping[int, int]] | None
 TAGS_SHOWN = 200
 MOST_FEATURES = 10_000
 """Maximum number of features of an arc; large enough to include all of them, so that totals are complete."""
-EXPECTED_TAGS = "tags for all words, a model trained with --tags predicted, or serve --tagger"
+EXPECTED_TAGS = "tags for all words, a model trained with --tags predicted, or a tagger (serve --tagger)"
 
 
 class MissingTagsError(InputError):

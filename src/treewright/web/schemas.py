@@ -14,7 +14,7 @@ Plain = Annotated[str, Field(min_length=1, max_length=200, pattern=PLAIN)]
 
 
 class Question(BaseModel):
-    """Base class of requests: unknown fields and other types are rejected."""
+    """Base class of requests; unknown fields and values of the wrong type are rejected."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -144,7 +144,7 @@ class RelationMeaning(Meaning):
 
 
 class Meanings(Answer):
-    """Descriptions of relations, tags and labels; for a subtype, use that of its universal relation."""
+    """Descriptions of relations, tags and labels; for a subtype, look up its universal relation."""
 
     groups: dict[str, str] = Field(description="Groups of relations.")
     relations: dict[str, RelationMeaning]

@@ -11,8 +11,9 @@ MISSING = "_"
 def fill_tags(trees: Sequence[DepTree], tagger: Tagger) -> list[DepTree]:
     """Return sentences with tags, features and lemmas; given values are kept.
 
-    If only one of the two tags of a word is given, the other tag and the features are those that the tagger
-    predicts or, if these are not compatible, the most frequent compatible ones.
+    If only one of the two tags of a word is given, the tagger predicts the other tag and the features. If its
+    prediction contradicts the given tag, the most frequent tag and features that agree with the given tag are
+    used.
     """
     found = tagger.predict(trees)
     return [_filled(tree, other, tagger.labels_) for tree, other in zip(trees, found, strict=True)]

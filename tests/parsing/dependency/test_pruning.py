@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import treewright as tw
-from treewright.native.dependency.pruning import restore_arcs
+from treewright.native.dependency.pruning import choose_arcs, restore_arcs
 from treewright.parsing.dependency.features import Encoder, TemplateSet
 from treewright.parsing.dependency.pruning import Pruner, select_arcs
 
@@ -58,6 +58,15 @@ def test_a_saved_pruner_is_the_same(corpus):
         assert stage.weights.any()
         np.testing.assert_array_equal(stage.weights, same.weights)
         assert (stage.threshold, stage.max_heads) == (same.threshold, same.max_heads)
+
+
+def test_a_compact_pruner_has_few_magnitudes_and_keeps_nearly_as_many_gold_arcs(corpus):
+    pruner = Pruner(TemplateSet()).fit(corpus)
+    compact = Pruner.from_state(pruner.get_state(compact=True))
+    assert len(np.unique(np.abs(compact.fine_weights_))) <= 5
+    numbers, room = np.arange(corpus.n_sentences), pruner._room(corpus)
+    lost = [choose_arcs(each.stages_, corpus, numbers, corpus.heads, room)[0] for each in (pruner, compact)]
+    assert lost[1] <= lost[0] + 0.01 * corpus.sizes.sum()
 
 
 def test_the_models_of_folds_are_those_that_chose_their_arcs(corpus):

@@ -500,7 +500,7 @@ def test_a_framenet_of_rare_roles_is_refused(data, model, frames, tmp_path, monk
     inputs = Inputs(data, ResultStore(tmp_path))
     parser = OwnParser(RoleSettings(), inputs, read_propbank(data).trees["train"], model=model)
     with pytest.raises(
-        InputError, match="has no role with 100 examples here; expected at least one such role"
+        InputError, match="no FrameNet role has 100 examples in these parses; expected at least one such role"
     ):
         parse_framenet(read_frames(frames), parser, random_state=0)
 

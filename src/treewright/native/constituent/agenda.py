@@ -28,7 +28,7 @@ from treewright.native.constituent.states import (
 
 
 class Index(NamedTuple):
-    """An index from features to the nodes that test them, along each tree's path of absent features.
+    """An index from features to the nodes that test them; it covers only the chain of each decision tree.
 
     The nodes that a decision tree visits if no feature is present form its chain; the first feature of the
     chain that is present leads away from it. The nodes that test feature f are in the blocks from `blocks[f]`
@@ -63,10 +63,10 @@ class Ensembles(NamedTuple):
 class Marks(NamedTuple):
     """Scratch space for scoring.
 
-    `of_features` and `of_trees` are the values of the counter `tick[0]` when each feature and tree was last
-    seen. `features` are the features of an inference. `touched` lists the trees with such a feature in their
-    chain; for these, `places` has the position of the first one in the chain, and `exits` the node that it
-    leads to. `heads` has the head of each label, or -1.
+    `of_features` and `of_trees` have, for each feature and each tree, the value of the counter `tick[0]` when
+    it was last seen. `features` are the features of an inference. `touched` lists the trees with such a
+    feature in their chain; for these, `places` has the position of the first such feature in the chain, and
+    `exits` the node that it leads to. `heads` has the head of each label, or -1.
     """
 
     tick: np.ndarray
@@ -114,7 +114,7 @@ class Agenda(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The items of a sentence, all states reached, and the complete ones, cheapest first.
+    """The items of a sentence, all states reached, and the complete parses, cheapest first.
 
     `counts` are the numbers of items, states, pending inferences, complete parses, inferences scored, and
     inferences dropped for lack of space.
@@ -255,7 +255,7 @@ def find_heads(model, items, frontier, begin, size, length, heads):
 
 @in_place
 def expand(model, search, state, is_shifting, bound, marks):
-    """Score the inferences of a state, return the cheapest, and push the others below a cost bound.
+    """Score the inferences of a state, return the cheapest, and push the others that cost less than a bound.
 
     Returns the cost, first child, number of children and label of the cheapest inference. If no inference is
     considered, the remaining items become children of the top node.
@@ -289,7 +289,7 @@ def expand(model, search, state, is_shifting, bound, marks):
 
 @in_place
 def score_end(model, search, state, marks):
-    """Return the cost of attaching all remaining items to the top node, if nothing else is considered."""
+    """Return the cost of attaching all remaining items to the top node, if no other inference is possible."""
     frontier, length = search.states.frontiers[state], search.states.lengths[state]
     marks.heads[:] = -1
     marks.heads[TOP] = find_head(model.heads, search.items, frontier, 0, length, TOP)
@@ -350,7 +350,7 @@ def complete(search, state):
 
 @in_place
 def find_bound(search):
-    """Return the cost at which a state can no longer lead to one of the requested parses."""
+    """Return the cost at or above which a state can no longer lead to one of the requested parses."""
     if search.counts[N_COMPLETE] < search.found.size:
         return math.inf
     return search.states.costs[search.found[-1]]
@@ -375,8 +375,8 @@ def follow(model, search, state, is_shifting, marks):
 def find_parses(model, search, is_shifting, max_inferences, marks):
     """Find the cheapest parses from the first state; return whether no cheaper parse can have been missed.
 
-    After the first parse, no more states are taken from the agenda once `max_inferences` inferences have been
-    scored.
+    Once a parse has been found and `max_inferences` inferences have been scored, no more states are taken
+    from the agenda.
     """
     counts = search.counts
     follow(model, search, 0, is_shifting, marks)

@@ -167,7 +167,7 @@ def find_number(kind, begin, size, place, n_words):
 
 @in_place
 def extract_headed(atoms, items, frontier, place, begin, size, head, out, n_out):
-    """Append the head-dependent features of an inference to `n_out` others; return the number of all."""
+    """Append the head-dependent features of an inference to `n_out` others; return the total number."""
     base = place.offset + begin
     for group in range(atoms.n_shared, atoms.kinds.size):
         kind = atoms.kinds[group]
@@ -240,7 +240,7 @@ def percolate(source, label, numbers, tests, tree, leaves):
 
 @inlined
 def has_shared(tests, node, items, frontier, place, begin, size, start, stop):
-    """Return whether an inference has the feature, independent of its head, that a node tests."""
+    """Return whether an inference has the feature that a node tests, which does not depend on the head."""
     kind, predicate, value = tests.kinds[node], tests.predicates[node], tests.values[node]
     is_present = False
     if kind < CHILDREN:
@@ -259,7 +259,7 @@ def has_shared(tests, node, items, frontier, place, begin, size, start, stop):
 
 @in_place
 def has_headed(tests, node, items, frontier, place, begin, size, head):
-    """Return whether an inference has the feature, dependent on its head, that a node tests."""
+    """Return whether an inference has the feature that a node tests, which depends on the head."""
     kind, predicate, value = tests.kinds[node], tests.predicates[node], tests.values[node]
     first = place.offset + begin
     if kind == HEAD:

@@ -77,7 +77,8 @@ class Heads(NamedTuple):
 
     `steps[label, child]` is the step in which a child is looked for, and `from_right` the direction of each
     step. Punctuation is the head only if all children are punctuation. `conjunction` is the label of
-    conjunctions, or -1: if a conjunction precedes the head, the conjunct before it becomes the head.
+    conjunctions, or -1. If a conjunction precedes the head, the conjunct before the conjunction becomes the
+    head.
     """
 
     steps: np.ndarray
@@ -214,7 +215,7 @@ def is_open(grammar, begin, size, length, label):
 
 @in_place
 def count_cuts(derivations, is_shifting):
-    """Return the number of states in the derivations of sentences, and that of items on their frontiers."""
+    """Return the numbers of states in the derivations of sentences and of items on their frontiers."""
     n_states, n_items = 0, 0
     for sentence in range(derivations.n_words.size):
         length = derivations.n_words[sentence]

@@ -12,7 +12,7 @@ from treewright.native.hashing import mix
 
 VALUE_BITS, LAST_VALUE_BITS, DISTANCE_BITS = 20, 12, 5
 N_VALUES = 3
-"""Maximum number of values of a feature; the last has fewer bits."""
+"""Maximum number of values of a feature; the last value has fewer bits."""
 WORD, TAG = 0, 1
 HEAD, MODIFIER = 0, 1
 LENGTH_BINS = np.array([1, 2, 3, 4, 5, 6, 11, 21], dtype=np.int64)
@@ -30,7 +30,7 @@ class Sentences(NamedTuple):
 
 
 class ArcTemplates(NamedTuple):
-    """Templates: each has a number and up to `N_VALUES` values, (end of the arc, offset, attribute).
+    """Templates: each has a number and up to `N_VALUES` values, each as (end of the arc, offset, attribute).
 
     `with_distance` tells which templates include length and direction; `outside` is the tag of tokens outside
     the sentence; `between` is the number of the template for the tags between head and modifier, or -1.
@@ -123,7 +123,7 @@ def count_arc_features(sentences, numbers, heads, modifiers, templates, scratch,
 
 @in_place
 def fill_arc_features(sentences, numbers, heads, modifiers, templates, indptr, keys):
-    """Fill the features of arcs; `keys` has extra space for those of one more arc."""
+    """Fill the features of arcs; `keys` has extra space for the features of one more arc."""
     for arc in range(heads.size):
         place = keys[indptr[arc] :]
         fill_arc_keys(sentences, numbers[arc], heads[arc], modifiers[arc], templates, place)
@@ -141,7 +141,10 @@ def find_slot(keys, slots, key):
 
 @in_place
 def index_keys(keys, slots):
-    """Fill a hash table, all -1 at first, with the numbers of distinct keys; its size is a power of two."""
+    """Fill the hash table `slots` with the numbers of distinct keys.
+
+    The size of the table is a power of two, and all entries are -1 before the call.
+    """
     for number in range(keys.size):
         slots[find_slot(keys, slots, keys[number])] = number
 

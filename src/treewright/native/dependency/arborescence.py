@@ -26,7 +26,7 @@ class Contraction(NamedTuple):
     penalty: np.ndarray
     """The same for penalties, which outweigh any score."""
     entry: np.ndarray
-    """The word of the group that this arc leads to."""
+    """The word of the group that the best arc leads to."""
     row: np.ndarray
     """The row of each group in `score`, `penalty` and `entry`."""
     owner: np.ndarray
@@ -117,7 +117,7 @@ def _choose_arc(groups, group):
 
 @in_place
 def _contract(groups, cycle, new):
-    """Merge the groups of a cycle into a new group, which takes the row of the first."""
+    """Merge the groups of a cycle into a new group, which takes the row of the first group."""
     merged = groups.row[cycle[0]]
     for at in range(cycle.size):
         member = cycle[at]
@@ -202,7 +202,7 @@ def _total(score, tree):
 
 @in_place
 def _restrict(score, tree, first_free, banned):
-    """Exclude heads that differ from the tree's before `first_free`, and the banned heads of `first_free`."""
+    """Exclude all heads but the tree's for words before `first_free`, and banned heads for `first_free`."""
     for word in range(1, first_free):
         for head in range(tree.size):
             if head != tree[word]:
@@ -242,8 +242,8 @@ def matrix_tree_marginals(score, single_root, marginal):
 def _rooted_marginals(score, marginal):
     """Fill the arc probabilities over all trees in which exactly one word is attached to the root.
 
-    Returns the log of the sum over these trees. If excluded arcs leave no tree, it is minus infinity, and all
-    probabilities are 0.
+    Returns the log of the sum over these trees. If excluded arcs leave no tree, this log is minus infinity,
+    and all probabilities are 0.
     """
     n = score.shape[0] - 1
     potential = np.zeros((n + 1, n + 1))
@@ -289,11 +289,11 @@ def _fill_potentials(score, potential):
 
 @compiled
 def _eliminate(reduced, order, pivots):
-    """Eliminate the words one by one, adding their arcs to those of others; return the log determinant.
+    """Eliminate the words one by one, adding their arcs to those of other words; return the log determinant.
 
     This is Gaussian elimination of the Laplacian, with diagonal entries computed as sums of the other
-    entries, so that nothing is subtracted. Afterwards, the column of a word has its entries divided by its
-    pivot.
+    entries, so that nothing is subtracted. Afterwards, the entries in the column of each word have been
+    divided by the word's pivot.
     """
     n = order.size
     is_left = np.ones(n + 1, np.bool_)
@@ -317,7 +317,10 @@ def _eliminate(reduced, order, pivots):
 
 @in_place
 def _find_pivot(reduced, is_left, is_last):
-    """Return the word with the largest sum of incoming arcs, and this sum (for the last, the root's arc)."""
+    """Return the remaining word with the largest sum of arcs from other remaining words, and this sum.
+
+    If only one word remains, the sum is its arc from the root.
+    """
     best, largest = 0, -1.0
     for word in range(1, is_left.size):
         if is_left[word]:

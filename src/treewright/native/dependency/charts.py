@@ -190,7 +190,7 @@ def _arc_score(parts, scores, head, at, arc):
 
 @in_place
 def _add_empty_halves(parts, scores, word, graph, count, nodes):
-    """Add the halves of `word` without modifiers, for each arc into it."""
+    """Add the halves of `word` that have no modifiers, for each arc into the word."""
     for side in range(2):
         group = 2 * word + side
         size = parts.first_arc[group + 1] - parts.first_arc[group]
@@ -228,7 +228,7 @@ def _add_modifier(parts, scores, group, k, single_root, graph, count, nodes):
 
 @in_place
 def _add_gap(parts, group, j, k, graph, count, nodes):
-    """Add the words between modifiers `j` and `k` of a group, if they can be covered."""
+    """Add the gap between modifiers `j` and `k` of a group, if its words can be covered."""
     first, side = parts.first_arc[group], group % 2
     step = 1 if side == RIGHT else -1
     near, far = parts.modifier[first + j], parts.modifier[first + k]
@@ -272,7 +272,7 @@ def _add_chain(parts, scores, chain, graph, count, nodes):
 
 @in_place
 def _add_halves(parts, scores, head, side, end, graph, count, nodes):
-    """Add the halves of a head that reach to `end`, for each arc into the head, if there are any."""
+    """Add the halves of a head that reach to `end`, if any exist, for each arc into the head."""
     group = 2 * head + side
     first = parts.first_arc[group]
     size = parts.first_arc[group + 1] - first

@@ -54,7 +54,7 @@ class TreeDistribution(NamedTuple):
 
 @compiled
 def chart_of(keep, model, sentence, weights, single_root):
-    """Build the chart over the given arcs, adding an arc from each word to the next if they allow no tree."""
+    """Build the chart over the given arcs; if they allow no tree, add an arc from each word to the next."""
     parts = arrange(keep)
     graph, is_complete = build_chart(parts, score_parts(parts, model, sentence, weights), single_root)
     if not is_complete:
@@ -157,7 +157,7 @@ class TrainingTrees(NamedTuple):
 
 @compiled
 def update_weights(model, sentence, trees, options, step, weights, totals):
-    """Make the gold tree beat each other tree by that tree's number of errors; return the largest loss."""
+    """Make the gold tree beat every other tree by that tree's number of errors; return the largest loss."""
     right, heads, given = trees
     # Of a word's parts, only its arc has built-in features. There are at most eight others: a grandchild, a
     # triple, and three pairs with their grand-siblings; two of these pairs are at the ends of its modifiers.

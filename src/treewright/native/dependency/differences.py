@@ -26,7 +26,7 @@ class Siblings(NamedTuple):
 
 
 class SiblingPair(NamedTuple):
-    """Two adjacent modifiers on one side of a head; 0 before the first modifier and after the last."""
+    """Two adjacent modifiers on one side of a head; 0 stands for none, before the first or after the last."""
 
     head: int
     side: int
@@ -98,7 +98,7 @@ def _fill_word(model, sentence, tree, other, word, part, keys):
 
 @in_place
 def _fill_pair(model, sentence, tree, other, pair, same, part, keys):
-    """Fill the keys of a pair and of its grand-sibling, each unless the other tree has it too."""
+    """Fill the keys of a pair and of its grand-sibling, except parts that the other tree also has."""
     head, side, sibling, modifier = pair
     n_keys = 0
     if not same:

@@ -13,16 +13,17 @@ from treewright.native.compiling import compiled, in_place
 EXCLUDED = -1e9
 """Score of an arc that is used only if there is no tree without it."""
 SMALLEST_SUM = 1e-200
-"""Minimum sum over all trees that counts as free of underflow; its inverse is the maximum for overflow."""
+"""Minimum sum over all trees that counts as free of underflow; its inverse is the limit for overflow."""
 N_TRIALS = 8
 """Maximum number of times that potentials are doubled to avoid underflow."""
 
 
 class Spans(NamedTuple):
-    """Sums for each span [i, j]: headed by j (left) or i (right), or with an arc j -> i (to left) or i -> j.
+    """Sums for each span [i, j].
 
-    Arrays that are read with i fixed have i in rows, and arrays "by end" have j in rows, so that memory is
-    read in order.
+    `left` and `right` are for spans headed by j and by i, respectively; `to_left` and `to_right` are for
+    spans with an arc from j to i and from i to j. Arrays that are read with i fixed have i in rows; arrays
+    "by end" are read with j fixed and have j in rows, so that memory is read in order.
     """
 
     left: np.ndarray
@@ -182,7 +183,7 @@ def _fill_marginals(potential, spans, total, marginal):
 
 @in_place
 def _hand_down(potential, spans, outside, marginal):
-    """Fill the derivatives of the sum with respect to each span, widest first, and the arc marginals."""
+    """Fill the derivatives of the sum with respect to each span, widest span first, and the arc marginals."""
     left, left_by_end, right, right_by_end, to_left_by_end, to_right = spans
     left_out, left_out_by_end, right_out, right_out_by_end, to_left_out_by_end, to_right_out = outside
     n = potential.shape[0] - 1

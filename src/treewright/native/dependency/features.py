@@ -47,7 +47,7 @@ class PartTemplates(NamedTuple):
     with_distance: np.ndarray
     """Whether a template is also used together with the distance."""
     between: np.ndarray
-    """A seed, and the factors of three tags: of the head, of the modifier, and of a word in between."""
+    """A seed, and one factor each for the tags of the head, of the modifier, and of a word in between."""
     morphs: np.ndarray
     """A seed, the factors of the tags of head and modifier, and the factors of a morphological feature of
     each."""
@@ -154,7 +154,7 @@ def score_columns(templates, values, parts, weights, shift, scores):
 
 @in_place
 def _add_shares(templates, values, atom, shares):
-    """Add the contribution of an atom to keys, for each row that the word of its role can have."""
+    """Add the contribution of an atom to keys, for each row in which the word of its role can be."""
     attribute, factor = templates.attribute[atom], templates.factor[atom]
     n_rows = values.shape[0]
     row = templates.offset[atom] % n_rows
@@ -203,7 +203,7 @@ def _fill_between_keys(numbers, sentence, head, modifier, situation, keys):
 
 @in_place
 def _fill_morph_keys(numbers, sentence, head, modifier, situation, keys):
-    """Fill a key for each morphological feature of head and modifier, and for each pair of them."""
+    """Fill a key for each morphological feature of head or modifier, and for each pair with one of each."""
     first_h, first_m = sentence.first_morph[head], sentence.first_morph[modifier]
     last_h = min(sentence.first_morph[head + 1], first_h + MAX_MORPHS)
     last_m = min(sentence.first_morph[modifier + 1], first_m + MAX_MORPHS)

@@ -24,9 +24,9 @@ from treewright.native.hypergraph import (
 N_KINDS = 5
 ARC, PAIR, GRANDCHILD, GRAND_SIBLING, TRIPLE = range(N_KINDS)
 N_ROLES = 3
-"""Maximum number of arcs of a part."""
+"""Maximum number of arcs in a part."""
 BASE = 1 << 26
-"""Upper limit of the numbers of parts in a sentence; its square is exact in a float."""
+"""Upper limit of part numbers within a sentence; its square is exact in a float."""
 NO_ARC, NO_SIBLING, NO_MORE = -3, -2, -1
 """Values in place of an arc: no arc in this role, no sibling before the first modifier, no modifier after the
 last."""
@@ -253,7 +253,7 @@ def _fill_inside(graph):
 
 @compiled
 def measure_forests(forests, scores, numbers, is_gold, residues):
-    """Fill the residual of each part: 1 if the part is gold, otherwise 0, minus its probability.
+    """Fill the residual of each part: 1 for gold parts or 0 for others, minus the probability of the part.
 
     `scores` are the scores of all parts, used as log-potentials. Returns the log-loss of the gold trees.
     """
@@ -281,7 +281,10 @@ def _uniform(seed, number, node):
 
 @compiled
 def draw_trees(forests, scores, seed, is_drawn):
-    """Mark the parts of one tree of each sentence, drawn by probability; `is_drawn` must start as False."""
+    """Mark the parts of one tree per sentence, which is sampled according to its probability.
+
+    `is_drawn` must be False everywhere before the call.
+    """
     for number in range(forests.sides.size):
         begin, end = forests.part_indptr[number], forests.part_indptr[number + 1]
         graph, edge_parts = _indexed_chart(forests, number)

@@ -60,14 +60,14 @@ class LabelModel(NamedTuple):
 
 
 class LinkedTree(NamedTuple):
-    """A sentence and its tree as lists of children from left to right; 0 means none."""
+    """A sentence and its tree as lists of children from left to right; 0 means no word."""
 
     sentence: NamedTuple
     heads: np.ndarray
     first_child: np.ndarray
     last_child: np.ndarray
     before: np.ndarray
-    """The sibling to the left, on either side of the head."""
+    """The next sibling to the left of each word, whichever side of the head it is on."""
     after: np.ndarray
 
 
@@ -151,7 +151,7 @@ def fill_label_keys(model, tree, labels, word, keys):
 
 @in_place
 def _fill_relative_keys(templates, tree, word, relative, part, keys):
-    """Fill the keys of a word with each of its children or siblings, starting from `relative`."""
+    """Fill the keys that combine a word with each of its children or siblings, starting from `relative`."""
     head = tree.heads[word]
     n_keys = n_relatives = 0
     while relative > 0 and n_relatives < MAX_RELATIVES:
@@ -166,7 +166,7 @@ def _fill_relative_keys(templates, tree, word, relative, part, keys):
 
 @in_place
 def _fill_history_keys(tree, labels, word, keys, n_keys):
-    """Add the features of the labels above the word and to its left."""
+    """Add the features that use the labels above the word and to its left."""
     head = tree.heads[word]
     values = tree.sentence.values
     tags = mix(mix(mix(PRIME, 0), values[ROOT + word, TAG]), values[ROOT + head, TAG])

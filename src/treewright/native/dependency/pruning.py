@@ -33,7 +33,7 @@ class Stage(NamedTuple):
     weights: np.ndarray
     shift: np.uint64
     threshold: float
-    """Minimum probability of a head, as a fraction of the best head's."""
+    """Minimum probability of a head, as a fraction of the probability of the best head."""
     max_heads: int
     max_keys: int
     single_root: bool

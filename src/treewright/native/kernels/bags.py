@@ -20,7 +20,7 @@ def add_bags(bags, known, weights, postings, numbers, is_half, out):
     """Add to each row of `out` the weighted products of the counts of shared items.
 
     `numbers` has the tree of each row; `known` maps the items of bags to items of the postings, or to -1.
-    With `is_half`, each row is filled from its own tree on.
+    With `is_half`, a row is filled only from its own tree's column on.
     """
     for line in range(numbers.size):
         row = numbers[line]
@@ -71,8 +71,9 @@ def mark(trees, tree, marks, tick):
 def evaluate_bags(trees, weights, pairs, marks, out):
     """Add to `out`, for each pair of trees, the weighted products of the counts of shared items.
 
-    Each kind occurs once per tree. `marks` starts with two zeros per kind. Looking kinds up in this table is
-    faster than merging two lists, since the branches of a merge are unpredictable.
+    Each kind occurs at most once per tree. `marks` has two numbers per kind, which are zero before the call.
+    Looking kinds up in this table is faster than merging two lists, since the branches of a merge are
+    unpredictable.
     """
     for pair in range(len(pairs)):
         one, other, tick = pairs[pair, 0], pairs[pair, 1], pair + 1

@@ -135,9 +135,9 @@ def number_productions(subtrees, productions, numbers):
 
 @compiled
 def number_edges(subtrees, numbers, edges, slots):
-    """Number the edges from parents to children, by both productions and the position; -1 for leaves.
+    """Number edges by the productions of parent and child and the child's position; -1 for leaves.
 
-    `slots` is aligned with the values of the subtrees, `numbers` are their productions.
+    `slots` is aligned with the values of the subtrees; `numbers` are the productions of the subtrees.
     """
     n = 0
     edges.indptr[0] = 0

@@ -27,9 +27,9 @@ class Arcs(NamedTuple):
 
     Two arcs share the feature of a template if they have the same id in the same column of `ids`. The tags
     between the ends of arc i are the sorted `between[indptr[i]:indptr[i + 1]]`; only arcs with the same
-    `ends` can share such tags, and `ends` is `NOTHING_BETWEEN` for arcs without any. Two arcs can share a
-    feature only if their `signatures` have at least one equal byte. `place` numbers the arcs of each sentence
-    from 0.
+    `ends` can share such tags, and `ends` is `NOTHING_BETWEEN` for arcs without such tags. Two arcs can share
+    a feature only if their `signatures` have at least one equal byte. `place` numbers the arcs of each
+    sentence from 0.
     """
 
     signatures: np.ndarray
@@ -83,8 +83,8 @@ class SharedArcs(NamedTuple):
 class DependencyScratch(NamedTuple):
     """Scratch space for the arcs of two sentences, and tables over two trees with an extra row and column.
 
-    `positions` has, for each position in the second sentence, the position of that arc in the second tree, or
-    -1. It is all -1 between calls.
+    `positions` has, for each arc of the second sentence, its position in the second tree, or -1. All its
+    values are -1 between calls.
     """
 
     shared: SharedArcs
@@ -95,7 +95,7 @@ class DependencyScratch(NamedTuple):
 
 @in_place
 def list_arcs(trees, runs, is_listed):
-    """Fill the distinct arcs of each run; `is_listed` is False for every arc before and after."""
+    """Fill the distinct arcs of each run; `is_listed` is False for every arc before and after the call."""
     n_arcs = 0
     runs.first_arc[0] = 0
     for run in range(runs.indptr.size - 1):
@@ -160,7 +160,7 @@ def clear_positions(place, trees, tree, positions):
 
 @in_place
 def may_share(signatures, a, b):
-    """Return whether the signatures of two arcs have an equal byte: a zero byte in their exclusive or.
+    """Return whether the signatures of two arcs have an equal byte; their exclusive or then has a zero byte.
 
     Adding `LOWER_BITS` to the lower bits of a byte sets its highest bit unless they are zero.
     """

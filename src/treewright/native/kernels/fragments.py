@@ -210,7 +210,7 @@ def _write_rows(subtrees, kinds, arena, frame, column, places):
 
 @compiled
 def _start(kinds, measures):
-    """Return the empty fragment, with one column and each subtree with a weight or count as a root."""
+    """Return the empty fragment; it has one column, and its roots are all subtrees with a weight or count."""
     arena = np.empty(4 * kinds.size + 1024, dtype=np.int32)
     arena[0] = 0
     n_roots = 0
@@ -423,8 +423,8 @@ def match_fragments(subtrees, kinds, trie):
     """
     indptr = np.zeros(kinds.size + 1, dtype=np.int64)
     found = np.empty(4 * kinds.size + 16, dtype=np.int32)
-    # In the arena, a frame is its columns (a subtree and a position each), its node, and the number of
-    # columns.
+    # In the arena, a frame consists of its columns (a subtree and a position each), its node, and the number
+    # of columns.
     arena, current = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
     n_found = 0
     for root in range(kinds.size):

@@ -95,7 +95,7 @@ def _find_runs(trees, one, other, runs):
 def evaluate_sorted_nodes(trees, pairs, decay, values, runs, out):
     """Evaluate the subset-tree kernel by visiting only pairs of nodes with the same production (section 3.2).
 
-    `values` has space for all pairs of nodes; it is zero before and after.
+    `values` has space for all pairs of nodes; it is zero before and after the call.
     """
     for pair in range(len(pairs)):
         begin_one, end_one = trees.indptr[pairs[pair, 0]], trees.indptr[pairs[pair, 0] + 1]

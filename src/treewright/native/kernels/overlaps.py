@@ -24,9 +24,9 @@ def count_overlaps(rows, rows_a, rows_b, slots, members, counts):
     Parameters
     ----------
     slots : ndarray of int32, (n_columns,)
-        Scratch; all zeros before and after.
+        Scratch space; all zeros before and after the call.
     members : ndarray of int32, (1 + the columns of `WIDTH` rows, WIDTH)
-        Scratch.
+        Scratch space.
     counts : ndarray of float, (len(rows_a), len(rows_b))
     """
     for begin in range(0, rows_a.size, WIDTH):

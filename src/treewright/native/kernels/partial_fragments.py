@@ -3,7 +3,7 @@
 A fragment grows one node at a time. A new node becomes the last child of a node on the rightmost path, which
 leads from the root to the node that was added last, so each fragment grows in exactly one way. The weight of
 an embedding of a fragment in a tree is the decay to the power of the number of skipped children. Embeddings
-that can grow in the same ways are merged into one row, whose weight is the sum of theirs.
+that can grow in the same ways are merged into one row, whose weight is the sum of their weights.
 
 The factor by which the weight of an embedding can grow is bounded (`bound_growth`). So a search that skips
 fragments whose bound is too low misses nothing.
@@ -23,7 +23,7 @@ NOTHING = -1
 
 
 class FragmentDecays(NamedTuple):
-    """Factors per skipped child, node and leaf of a fragment; maximum number of children (0: any)."""
+    """Factors per skipped child, node and leaf of a fragment, and the maximum number of children (0: any)."""
 
     gap: float
     node: float
@@ -97,7 +97,7 @@ class SymbolSums(NamedTuple):
 
 
 class PartialTrie(NamedTuple):
-    """Fragments as sequences of their children (smaller fragments), from an initial state for each symbol.
+    """Fragments as sequences of children (smaller fragments), starting from an initial state per symbol.
 
     `leaves[symbol]` is the fragment of a single node with that symbol; `ends[state]` is the fragment that
     ends in a state, -1 for none. Edges are sorted by `keys`: the number of the smaller fragment times the
@@ -339,8 +339,8 @@ def mine_partial_fragments(forest, measures, decays, limits):
     """Find the fragments with the largest absolute values.
 
     The value of a fragment is the product of the decays of its nodes and leaves, times the sum of the weights
-    of its embeddings (the weight of the subtree at the root, times the decays of gaps), times the sum of
-    their counts, if there are any.
+    of its embeddings (for each, the weight of the subtree at the root, times the decays of gaps), times the
+    sum of their counts, if there are any.
 
     Parameters
     ----------
@@ -455,8 +455,9 @@ def match_partial_fragments(subtrees, symbols, trie, gap):
     n_states, n_symbols = trie.ends.size, trie.leaves.size
     indptr = np.zeros(symbols.size + 1, dtype=np.int64)
     found, weights = np.empty(4 * symbols.size + 16, dtype=np.int32), np.empty(4 * symbols.size + 16)
-    # For each state: the subtree in which it was reached, the child that was matched last, the sum of weights
-    # that end at or before that child, the sum of those before it (with the gaps up to there), and the total.
+    # For each state: the subtree in which it was reached, the child that was matched last, the weight of the
+    # matches that end at or before that child, the weight of the matches that end before it (including the
+    # decay of the gaps up to there), and the total weight.
     owners, places = np.full(n_states, -1), np.empty(n_states, dtype=np.int64)
     sums, earlier, totals = np.empty(n_states), np.empty(n_states), np.empty(n_states)
     touched = np.empty(n_states, dtype=np.int64)

@@ -41,12 +41,12 @@ class PartialRows(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Blocks of places of a listing with the same production, sorted by chunk and symbol.
+    """Blocks of adjacent places of a listing that have the same production, sorted by chunk and symbol.
 
     Symbol s of chunk c has the blocks from `indptr[c, s]`; `places` are their starts. `child_symbols` and
-    `child_places` are the symbol and the place of the child in each slot of the listing; the place of a leaf
-    is the one after the last of its symbol. The blocks with a child of pair p in chunk c start at
-    `pair_indptr[c, p]`, in descending order of their last trees.
+    `child_places` are the symbol and the place of the child in each slot of the listing; a leaf gets the
+    place after the last place of its symbol. The blocks of chunk c that have pair p (the symbols of a parent
+    and a child) start at `pair_indptr[c, p]`, in descending order of their last trees.
     """
 
     indptr: np.ndarray
@@ -206,7 +206,10 @@ def _sum_block_grid(rows, subtree, blocks, slot, n_others, decays, scratch):
 
 @inlined
 def _visit_block(rows, at, listing, blocks, block, lowest, decays, scratch):
-    """Evaluate a subtree of a bag with all subtrees of a block, and add the values below their roots."""
+    """Evaluate a subtree of a bag with all subtrees of a block, and add up the values.
+
+    The values do not include those of the roots alone.
+    """
     matches = scratch.matches
     subtree, count = rows.bag_ids[at], rows.bag_counts[at]
     own = scratch.offsets[subtree]
@@ -244,7 +247,7 @@ def _visit_block(rows, at, listing, blocks, block, lowest, decays, scratch):
 def add_partial_trees(rows, numbers, listing, blocks, decays, is_half, scratch, out):
     """Add to each row of `out` the weight of shared partial trees with more than one node.
 
-    `numbers` has the tree of each row. With `is_half`, each row is filled from its own tree on.
+    `numbers` has the tree of each row. With `is_half`, a row is filled only from its own tree's column on.
     """
     tick = 0
     for number in range(numbers.size):

@@ -36,10 +36,10 @@ class SmoothedTrees(NamedTuple):
 
     The children of subtree i start at `children[indptr[i] + 1]`: their numbers, the classes of their symbols,
     and their heights. A leaf has the height 0. A tag, which is above one leaf, has the height 1 if its pair
-    of classes (its own and the leaf's) occurs only in tags. All others have the height 2, and only these are
-    in the bags. The pairs of classes of bag entry i (its own class with that of each child) are the `slots`
-    from `first_slot[i]` on; `pairs` has the same pairs sorted, with their entries. `tags` has the tags sorted
-    by their pairs of classes.
+    of classes (its own and the leaf's) occurs only in tags. All other subtrees have the height 2, and only
+    these are in the bags. The pairs of classes of bag entry i (its own class with the class of each child)
+    are the `slots` from `first_slot[i]` on; `pairs` has the same pairs sorted, with their entries. `tags` has
+    the tags sorted by their pairs of classes.
     """
 
     indptr: np.ndarray
@@ -58,11 +58,11 @@ class SmoothedTrees(NamedTuple):
 class PairScratch(NamedTuple):
     """Scratch space for one pair of trees.
 
-    `values` are the values of pairs of entries, without those of their roots alone. They are zero before and
-    after; `touched` lists the other values as far as it has space. `places` are the positions of subtrees
-    among the entries of both trees. `stamps` tell which pairs have been visited. The three arrays of marks
-    start with two zeros per kind; they hold the positions of symbol classes, of the pairs of classes of tags,
-    and of other pairs of classes in the second tree.
+    `values` are the values of pairs of entries, without the values of the roots alone. They are zero before
+    and after each call; `touched` lists the values that were changed, as far as it has space. `places` are
+    the positions of subtrees among the entries of both trees. `stamps` tell which pairs have been visited.
+    The three arrays of marks have two numbers per kind, which are zero at first. They hold the positions of
+    symbol classes, of the pairs of classes of tags, and of other pairs of classes in the second tree.
     """
 
     values: np.ndarray
@@ -112,7 +112,7 @@ def _compare_symbols(symbols, one, other, similarity, decays, marks, tick):
 
 @inlined
 def _compare_two_tags(trees, one, other, similarity, decays):
-    """Return the value of two tags with the same pair of classes, without that of the tags alone."""
+    """Return the value of two tags with the same pair of classes, without the value of the tags alone."""
     is_log = decays.is_log
     mine, his = trees.children[trees.indptr[one] + 1, 0], trees.children[trees.indptr[other] + 1, 0]
     alike = _similarity(similarity, trees.symbols[one], trees.symbols[other], is_log)
@@ -122,7 +122,7 @@ def _compare_two_tags(trees, one, other, similarity, decays):
 
 @inlined
 def _compare_tags(trees, one, other, similarity, decays, marks, tick):
-    """Return the value of the tags of two trees, without that of the tags alone."""
+    """Return the value of the tags of two trees, without the value of the tags alone."""
     tags, is_log = trees.tags, decays.is_log
     mark(tags, other, marks, tick)
     total = zero(is_log)
@@ -165,7 +165,7 @@ def _compare_children(trees, mine, his, similarity, decays, width, scratch):
 
 @inlined
 def _sum_pairs(trees, one, other, similarity, decays, width, scratch):
-    """Return the sum over all pairs of subsequences of two subtrees' children, and whether they fit."""
+    """Return the sum over pairs of subsequences of two subtrees' children, and whether there was space."""
     matches = scratch.matches
     his_first, his_end = trees.indptr[other] + 1, trees.indptr[other + 1]
     n = 0
@@ -208,7 +208,7 @@ def _sum_grid(trees, one, other, similarity, decays, width, scratch):
 
 @inlined
 def _sum_below(trees, one, other, similarity, decays, width, scratch):
-    """Return the value of two subtrees, without that of their roots alone."""
+    """Return the value of two subtrees, without the value of their roots alone."""
     is_log = decays.is_log
     below, is_done = 0.0, False
     if not is_log and decays.longest == 0:

@@ -62,8 +62,8 @@ class Followers(NamedTuple):
 class SubsetScratch(NamedTuple):
     """Scratch space for one row.
 
-    `values` are zero before and after; `offsets` are the positions of the values of subtrees. `touched` lists
-    the values that were changed, and need not have space for all.
+    `values` are zero before and after each call; `offsets` are the positions of the values of subtrees.
+    `touched` lists the values that were changed; it need not have space for all of them.
     """
 
     values: np.ndarray
@@ -76,7 +76,7 @@ class MatchedSubtrees(NamedTuple):
 
     A subtree of the first tree is matched if its entry in `ticks` is the latest tick. The subtrees of the
     other tree with the same kind then start at its `begin`, and the value of two subtrees is at the first
-    one's `offsets` plus the second one's `where`. `marks` starts with two zeros per kind.
+    one's `offsets` plus the second one's `where`. `marks` has two numbers per kind, which are zero at first.
     """
 
     ticks: np.ndarray
@@ -110,7 +110,7 @@ def clear(values, n_values, touched, n_touched, nothing):
 
 @inlined
 def _multiply(rows, subtree, slot, listing, place, decay, scratch):
-    """Return the product over children, or 0 if a child before `slot` also has the same production."""
+    """Return the product over children, or 0 if children before `slot` already have the same production."""
     product = 1.0
     other_slot = listing.indptr[place]
     for mine in range(rows.indptr[subtree] + 1, rows.indptr[subtree + 1]):
@@ -129,7 +129,7 @@ def _multiply(rows, subtree, slot, listing, place, decay, scratch):
 def add_subset_trees(rows, numbers, listing, followers, decay, is_half, scratch, out):
     """Add to each row of `out` the weight of shared subset trees with more than one production.
 
-    `numbers` has the tree of each row. With `is_half`, each row is filled from its own tree on.
+    `numbers` has the tree of each row. With `is_half`, a row is filled only from its own tree's column on.
     """
     for number in range(numbers.size):
         row, line = numbers[number], out[number]

@@ -62,8 +62,9 @@ class Working(NamedTuple):
 def measure(problem, dual, slots):
     """Measure how far the optimality conditions are violated.
 
-    Returns the largest -gradient of the variables that can increase and the smallest of those that can
-    decrease, first over all variables, then over those whose kernel row is available (a slot of 0 or more).
+    Returns the largest -gradient of the variables that can increase and the smallest -gradient of the
+    variables that can decrease, first over all variables, then over those whose kernel row is available (a
+    slot of 0 or more).
     """
     rise, fall, ready_rise, ready_fall = -np.inf, np.inf, -np.inf, np.inf
     for variable in range(problem.rows.size):
@@ -82,7 +83,10 @@ def measure(problem, dual, slots):
 
 @in_place
 def find_intercept(problem, dual):
-    """Return the mean -gradient of values between their bounds or, without any, the middle of its range."""
+    """Return the intercept: the mean -gradient of the values that are between their bounds.
+
+    If there are no such values, the middle of the range of possible intercepts is returned.
+    """
     total, n_free = 0.0, 0
     rise, fall = -np.inf, np.inf
     for variable in range(problem.rows.size):
@@ -174,7 +178,7 @@ def load_working(problem, dual, slots, rise, fall, kept, working):
 
 @in_place
 def optimize(working, size, slots, kept, tolerance, max_steps):
-    """Optimise pairs of values until no pair violates by more than the tolerance; return the number of steps.
+    """Optimise pairs of values until no violation exceeds the tolerance; return the number of steps.
 
     A pair consists of the value with the largest -gradient among those that can increase, and the value whose
     decrease improves the objective most.

@@ -28,7 +28,7 @@ class FeatureRows(NamedTuple):
 
 
 class DecisionTree(NamedTuple):
-    """The feature that each node tests, its children if it is present or absent, and the values of leaves."""
+    """The feature that each node tests, its children (feature present, absent), and the values of leaves."""
 
     features: np.ndarray
     present: np.ndarray
@@ -125,7 +125,7 @@ def keep_heavy(rows, signed, least, masses, kept):
     """Copy the features of examples, except features whose examples weigh at most `least` in total.
 
     Below the root, a split by such a feature cannot improve the objective. `masses` is zero for each feature
-    before and after.
+    before and after the call.
     """
     for example in range(signed.size):
         weight = abs(signed[example])
@@ -145,7 +145,7 @@ def keep_heavy(rows, signed, least, masses, kept):
 
 @in_place
 def start_tree(rows, signed, pool, frames, order):
-    """Make the root pending; return the largest absolute gradient of the root and the sides of its splits."""
+    """Make the root pending; return the largest absolute gradient of the root or of a side of any split."""
     pool.stamps[:] = 0
     positive, negative = 0.0, 0.0
     for example in range(signed.size):
@@ -192,7 +192,7 @@ def clear(pool, slot):
 
 @in_place
 def find_split(pool, slot, total, penalty, tolerance):
-    """Return the feature with the largest gain (equation 15), the smallest if tied, or -1 for none."""
+    """Return the feature with the largest gain (equation 15), the lowest number if tied, or -1 for none."""
     best, chosen = gain(total, penalty) + tolerance, -1
     for place in range(pool.n_touched[slot]):
         feature = pool.touched[slot, place]
@@ -306,7 +306,7 @@ def build_tree(rows, signed, pool, frames, order, limits, tree):
 
 @in_place
 def share_sums(rows, signed, examples, frames, slot, pool, limits):
-    """Fill the sums of the two sides of a split from those of their parent, in the larger side's slot."""
+    """Fill the sums of both sides of a split from their parent's sums, stored in the larger side's slot."""
     penalty, least = limits.penalty, limits.least
     larger_ends = is_final(frames.positive[slot], frames.negative[slot], penalty, least)
     smaller_ends = is_final(frames.positive[slot + 1], frames.negative[slot + 1], penalty, least)
@@ -326,8 +326,8 @@ def share_sums(rows, signed, examples, frames, slot, pool, limits):
 def percolate(rows, tree, wanted, marks, leaves):
     """Fill the leaf that each example falls into.
 
-    `wanted` is zero for each feature before and after; `marks` is zero for each node. A feature that the tree
-    tests is identified by the first node that tests it.
+    `wanted` is zero for each feature before and after the call; `marks` is zero for each node. A feature that
+    the tree tests is identified by the first node that tests it.
     """
     for node in range(tree.features.size):
         if tree.features[node] >= 0 and wanted[tree.features[node]] == 0:

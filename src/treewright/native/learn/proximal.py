@@ -1,7 +1,7 @@
 """The L1-norm support vector machine over selected features: margin violations and proximal steps.
 
-A sample has alternatives, one of which is right. An alternative has a row of features and an output, whose
-weights score it; if its row is -1, its score is only its base score.
+A sample has alternatives, one of which is right. An alternative has a row of features and an output; the row
+is scored by the weights of the output. If the row is -1, the score is only the base score.
 """
 
 from typing import NamedTuple
@@ -91,7 +91,7 @@ def add_gradient(design, alternatives, worst, gradient):
 
 @in_place
 def add_row(design, alternatives, alternative, amount, gradient):
-    """Add an amount for all features of an alternative."""
+    """Add an amount to the gradient of each feature of an alternative."""
     row, output = alternatives.rows[alternative], alternatives.outputs[alternative]
     if row >= 0:
         for position in range(design.indptr[row], design.indptr[row + 1]):
@@ -215,7 +215,10 @@ def move(design, alternatives, one, other, model, share):
 
 @in_place
 def count_moving(design, alternatives, worst):
-    """Return the number of features that all violators would move, and the number of their alternatives."""
+    """Return two totals over all violators: the features that they would move, and their alternatives.
+
+    Only alternatives that have a row are counted.
+    """
     n_features, n_alternatives = 0, 0
     for sample in range(worst.size):
         right, wrong = alternatives.indptr[sample + 1] - 1, worst[sample]

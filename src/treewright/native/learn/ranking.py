@@ -7,8 +7,8 @@ from treewright.native.compiling import in_place
 def rank_epoch(design, alternatives, order, weights, rates, margin, step):
     """Pass once over the samples and return the number of updates; `step` counts samples seen before.
 
-    The weights are updated if the score of another alternative comes within its cost times the margin of the
-    right one's score; the weight of each feature changes by its rate.
+    The weights are updated unless the right alternative beats every other alternative by more than the margin
+    times the cost of that other alternative. The weight of each feature changes by its rate.
     """
     n_updates = 0
     for sample in order:
@@ -39,7 +39,7 @@ def score_alternative(design, alternatives, alternative, weights):
 
 @in_place
 def move_alternative(design, alternatives, alternative, weights, rates, amount, step):
-    """Add an amount, times its rate, to the weight of each feature of an alternative."""
+    """Add an amount, times the rate of the feature, to the weight of each feature of an alternative."""
     row = alternatives.rows[alternative]
     for position in range(design.indptr[row], design.indptr[row + 1]):
         column = design.columns[position]

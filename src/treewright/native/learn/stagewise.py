@@ -241,7 +241,7 @@ def grow_tree(rows, columns, slopes, table, regions, nodes, limits, tree):
 def set_values(nodes, tree, limits, rate):
     """Set each leaf to its Newton step times `rate`; return the decrease of the objective.
 
-    The decrease is that of the quadratic approximation of the objective. Inner nodes get the value zero.
+    The decrease is measured on the quadratic approximation of the objective. Inner nodes get the value zero.
     """
     fall = 0.0
     for node in range(tree.features.size):

@@ -1,8 +1,8 @@
 """The spectral Bloom filter with minimal increase (Cohen & Matias 2003), with counters packed into words.
 
 A key has `n_hashes` counters; the smallest of them is an upper bound of the count of the key. The counters of
-a key are in one block of `block` counters. A block is the whole filter, or a cache line of the processor,
-which takes one memory access instead of several.
+a key are in one block of `block` counters. A block is the whole filter or a cache line of the processor. If
+it is a cache line, a key takes one memory access instead of several.
 """
 
 from typing import NamedTuple
@@ -51,7 +51,7 @@ def block_start(bloom, hashed):
 
 @in_place
 def probe(bloom, start, hashed, number):
-    """Return the number of one of a key's counters; in small blocks, each uses different bits of the hash."""
+    """Return the number of one of a key's counters; in small blocks, each has its own bits of the hash."""
     mask = np.uint64(bloom.block - 1)
     if bloom.block <= SMALL_BLOCK and number < N_SLICES:
         return start + ((hashed >> np.uint64(SLICE_BITS * number)) & mask)

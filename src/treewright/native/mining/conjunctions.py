@@ -1,7 +1,7 @@
 """Conjunctions of binary features: counted order by order, and matched in rows.
 
 Each surviving conjunction has a list of its places, which are the rows that contain it. Its extensions by one
-more item are counted together in a dense array, in which each later item of these rows adds one. So a
+more item are counted together in a dense array, to which each later item of these rows adds one. So a
 candidate is counted without being created, stored or looked up. Items are numbered from rare to frequent, and
 a conjunction is extended by later items only, so each candidate is visited once.
 """
@@ -95,7 +95,7 @@ FREE, COUNTED, DROPPED, SHUT = -1, -2, -3, -4
 
 @in_place
 def extend(level, span, rows, threshold, scratch, admitted, found, keep_places):
-    """Count the extensions of the conjunctions in `span`, and write those above the threshold.
+    """Count the extensions of the conjunctions in `span`, and write those with counts above the threshold.
 
     Stops before the first conjunction whose extensions do not fit; the `Tally` has its number and the space
     for places that it needs. If `keep_places` is false, no places are written.
@@ -135,7 +135,7 @@ def open_items(scratch, admitted, parent, before, after):
 
 @in_place
 def count_items(level, parent, rows, scratch):
-    """Count the items that can extend a conjunction; return their number and that of their occurrences."""
+    """Count the items that can extend a conjunction; return the numbers of items and of their occurrences."""
     n_touched, n_met = 0, 0
     counts, slots = scratch.counts, scratch.slots
     n_per_row = rows.counters.shape[1]

@@ -1,4 +1,4 @@
-"""Lists of trees over the same words as graphs, in which each arc has a mask of the trees that contain it."""
+"""Lists of trees over the same words, stored as graphs; each arc has a mask of the trees that contain it."""
 
 from typing import NamedTuple
 

@@ -13,7 +13,7 @@ from treewright.native.compiling import in_place, inlined
 
 
 class SortedRows(NamedTuple):
-    """Rows of items in ascending order, and for each item its rows and the positions after it in them."""
+    """Rows of items in ascending order, and for each item its rows and the position after it in each row."""
 
     indptr: np.ndarray
     items: np.ndarray
@@ -69,8 +69,8 @@ class LiteralPlaces(NamedTuple):
     """The rows where conjunctions are true, and the positions after them in these rows.
 
     `rows`, `starts` and `sizes` are for each prefix of a conjunction. `spread_rows` and `spread_starts` are
-    for conjunctions that differ only in the last item; those of an item start at `begins[item]`, which is -1
-    for other items.
+    for conjunctions that differ only in the last item; the places for a last item start at `begins[item]`,
+    which is -1 for all other items.
     """
 
     rows: np.ndarray
@@ -323,7 +323,7 @@ def forget(totals, n_met):
 
 
 class LiteralSums(NamedTuple):
-    """Sums over all rows, and over those of single items, of pairs, and of triples with a given first item.
+    """Sums over all rows, and over the rows of items, of pairs, and of triples with a given first item.
 
     The first index is 0 for sums of residuals and 1 for sums of their squares.
     """
@@ -378,8 +378,8 @@ def score_triples(item, sums, rule, pair_scores, values, scored, n_scored):
     """Score all triples of literals with a given first item; return the number written to `scored` so far.
 
     `values` is scratch space for the sums of the eight triples of three items. The parent of a triple is
-    written as four times the number of its first two items, plus 1 if the first is absent, plus 2 if the
-    second is.
+    written as four times the number of the pair of its first two items, plus 1 if the first item is absent,
+    plus 2 if the second is.
     """
     whole, singles, pairs, triples = sums
     n_items = singles.shape[1]

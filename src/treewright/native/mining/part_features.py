@@ -1,4 +1,4 @@
-"""Features of parts of trees, which have one basic feature per arc: mining and matching.
+"""Mining and matching of features of parts of trees; such a feature has one basic feature per arc.
 
 A part has up to three arcs in fixed roles, and each arc has basic features. A feature of a part is its code
 (kind and directions) with one basic feature per arc; its key is computed by mixing these in turn. Parts have
@@ -6,10 +6,10 @@ residuals, and the gradient of a feature is the sum of the residuals of its part
 positive and of its negative residuals bound the gradient of each of its extensions, since an extension has
 fewer parts.
 
-Candidates are divided into shares by the highest bits of their keys, so that the bounds of a share take
-little memory and each thread can count one share. A key has two bounds, of which only the smaller one is
-increased. They form a spectral Bloom filter with minimal increase (Cohen & Matias 2003) whose counters are
-sums.
+Candidates are divided into groups, called shares, by the highest bits of their keys, so that the bounds of a
+share take little memory and each thread can count the candidates of one share. A key has two bounds, of which
+only the smaller one is increased. The bounds form a spectral Bloom filter with minimal increase (Cohen &
+Matias 2003) whose counters are sums.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ N_ROLES = 3
 PLUS, MINUS = 0, 1
 EMPTY = np.uint64(0)
 SHARE_BITS = 4
-"""Number of highest bits of a key that determine its share."""
+"""Number of highest bits of a key that determine the share to which it belongs."""
 FIRST_SHIFT, SECOND_SHIFT = 28, 3
 """Shifts of a key that give the positions of its two bounds, which use up to 25 bits each and do not
 overlap."""
@@ -54,7 +54,7 @@ class PartFeatureTable(NamedTuple):
     """Basic features by role, -1 for none: (size, N_ROLES)."""
     codes: np.ndarray
     marks: np.ndarray
-    """Sums of random numbers of the parts with a feature; they are equal for features of the same parts."""
+    """Sums of random numbers of the parts that have a feature; features of the same parts have equal sums."""
 
 
 class Known(NamedTuple):
@@ -67,7 +67,7 @@ class Known(NamedTuple):
     is_used: np.ndarray
     """The roles in which basic features occur, as bits, by kind of part: (n_basic, n_kinds)."""
     prefixes: np.ndarray
-    """Bits set for the keys of features of three arcs, without the last arc."""
+    """Bits that are set for the keys of features of three arcs, each key computed without the last arc."""
 
 
 @in_place
@@ -128,7 +128,7 @@ def _share(key):
 
 @in_place
 def _entries(key, size):
-    """Return the positions of a key's two bounds among the `size` entries of its share, a power of two."""
+    """Return the positions of a key's two bounds in the table of its share; `size` is a power of two."""
     mask = np.uint64(size - 1)
     return (key >> np.uint64(FIRST_SHIFT)) & mask, (key >> np.uint64(SECOND_SHIFT)) & mask
 
@@ -156,7 +156,7 @@ def _has_bit(bits, number):
 
 @compiled
 def count_candidates(parts, numbers, is_alive):
-    """Return the number of candidates of parts, given only the bounds of their basic features."""
+    """Return the number of candidates of parts if only the bounds of basic features are used."""
     total = 0
     for part in numbers:
         n = 1
@@ -184,7 +184,7 @@ class CandidateRoom(NamedTuple):
 
 @compiled
 def _widths(parts, numbers):
-    """Return the maximum number of basic features of an arc, and that of features of a part."""
+    """Return the maximum number of basic features of an arc, and the maximum number of features of a part."""
     widest, most = 1, 1
     for part in numbers:
         n = 1
@@ -315,7 +315,7 @@ def _doubled(table):
 
 @compiled
 def count_features(parts, numbers, residues, is_alive, pairs, shares, bits):
-    """Return a table of the features of some shares whose `bits` are set, with their exact sums."""
+    """Return a table of features in some shares, with exact sums; features whose `bits` are 0 are skipped."""
     room = make_room(parts, numbers)
     table = make_table(1 << 12)
     n_features = 0

@@ -22,8 +22,8 @@ class ItemSequences(NamedTuple):
 
     The items of position p are `items[indptr[p]:indptr[p + 1]]`, in row `rows[p]`; rows are in ascending
     order. The positions that can follow p are those from p + 1 up to, but not including, `reach[p]`; a gap is
-    allowed only if `has_gaps[p]`. A search extends an n-gram to p only if it then has at most `limits[p]`
-    items, plus `bonus[i]` if it begins with item i.
+    allowed only if `has_gaps[p]` is true. A search extends an n-gram to p only if it then has at most
+    `limits[p]` items, plus `bonus[i]` if it begins with item i.
     """
 
     indptr: np.ndarray
@@ -94,7 +94,7 @@ def count_items(sequences, counters, scratch):
 
 @in_place
 def extend(level, span, sequences, counters, threshold, scratch, found, keep_places):
-    """Count the extensions of the n-grams in `span`, and write those above the threshold.
+    """Count the extensions of the n-grams in `span`, and write those with counts above the threshold.
 
     Stops before the first n-gram whose extensions do not fit; the `GramTally` has its number and the space
     for places that it needs. If `keep_places` is false, no places are written.

@@ -1,7 +1,7 @@
 """Sub feature trees counted order by order, after filtering by a spectral Bloom filter.
 
 Qian & Liu (2015), section 4.2: one round over the extensions in right trees, one over those in wrong trees,
-and an exact count of the extensions that passed the filter in one of them.
+and an exact count of the extensions that passed the filter in one of these rounds.
 """
 
 from typing import NamedTuple
@@ -131,8 +131,8 @@ def count_extensions(job, level, sieve):
 def sift_level(job, level, begin, side, sieve, passed):
     """Add the extensions of one side (1: right trees, 2: wrong trees) to a filter; write those that pass.
 
-    Each is added once per sample, if an instance is local. Stops before a feature whose extensions might not
-    fit into `passed`; returns its number and the number of extensions written.
+    Each extension is added once per sample, if one of its instances there is local. Stops before a feature
+    whose extensions might not fit into `passed`; returns its number and the number of extensions written.
     """
     n_passed, order, stamps = 0, level.codes.shape[1], sieve.stamps
     for parent in range(begin, level.indptr.size - 1):
@@ -171,8 +171,8 @@ def sift_level(job, level, begin, side, sieve, passed):
 def extend_level(job, level, begin, admitted, work, grown):
     """Count the admitted extensions of the features of a level; write those that are selected or survive.
 
-    All rows of `work.table` are `SHUT` before and after. Survivors are in the order of a depth-first search.
-    Stops before a feature for which space runs out.
+    All rows of `work.table` are `SHUT` before and after the call. Survivors are in the order of a depth-first
+    search. Stops before a feature for which space runs out.
     """
     order = level.codes.shape[1]
     n_found, n_grown, n_written = 0, 0, 0

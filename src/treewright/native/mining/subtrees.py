@@ -6,8 +6,8 @@ feature per arc. It is stored as one code per arc, feature * `N_DEPTHS` + depth,
 arcs were added.
 
 An instance of a feature is local if it contains an arc that only one of the two trees has, or is close enough
-to such an arc to grow to it. Only local instances decide whether a feature is extended. All other instances
-are in both trees.
+to such an arc to grow until it includes the arc. Only local instances decide whether a feature is extended.
+All other instances are in both trees.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ N_DEPTHS = 8
 ONLY_RIGHT, ONLY_WRONG, BOTH = 1, 2, 3
 """Masks of pairs of trees."""
 ELSEWHERE = 4
-"""Flag, added to the mask of local instances, if there is also an instance that is not local."""
+"""Flag that is added to the mask of local instances if there is also an instance that is not local."""
 FAR = 127
 
 
@@ -54,7 +54,7 @@ STAMP, BITS, PLUS, MINUS, GAIN, LOSS, SIZE, PLACE, START = range(9)
 N_COLUMNS = 9
 """Columns of the table of extensions: the last sample that has the extension, and its mask there; the numbers
 of samples with local instances in the right tree and in the wrong tree; the numbers of samples where only the
-right or only the wrong tree has it; the number of all instances; and where these are written."""
+right or only the wrong tree has it; the number of all instances; and where the instances are written."""
 SHUT = -1
 """Value in place of the sample: the extension is not to be counted."""
 
@@ -99,8 +99,9 @@ class Stack(NamedTuple):
 
 
 class SelectedSubtrees(NamedTuple):
-    """Features whose gradient exceeds the threshold: codes, orders, and the numbers of samples by tree.
+    """Features whose gradient exceeds the threshold.
 
+    `counts` are the numbers of samples in which only the right tree, or only the wrong tree, has the feature.
     Features that occur in the same trees of the same samples have the same signature.
     """
 
@@ -241,7 +242,7 @@ def search_roots(job, roots, ends, span, work):
 
 @in_place
 def search_root(job, roots, ends, root, n_found, work):
-    """Count all features that grow from a basic one; return whether space sufficed, and the space needed."""
+    """Count all features that grow from a basic one; return whether there was space, and the space needed."""
     places, stack = work.places, work.stack
     n_begin = ends[root] - roots.indptr[root]
     if n_begin > places.masks.size:
@@ -281,7 +282,8 @@ def set_path(codes, number, order, path):
 def visit(job, work, number, n_slots, n_met, is_writing):
     """Visit the extensions of all instances of a feature, to count them or to write their places.
 
-    A new arc is the right neighbour of an arc of the rightmost path, at its depth, or below the last arc.
+    A new arc is either the right neighbour of an arc of the rightmost path, at the same depth, or an arc
+    directly below the last arc.
     Returns the number of extensions visited.
     """
     pairs, places, stack = job.pairs, work.places, work.stack
@@ -350,9 +352,9 @@ def write_place(places, place, order, arc, mask, distance, target):
 def judge(job, work, n_met, number, n_found):
     """Determine which extensions survive, and write those whose gradient exceeds the threshold.
 
-    Returns the number of extensions to extend, the number of places that their instances need, and the number
-    of features found so far. The row of an extension to extend then has its first place; the rows of the
-    others have no instances.
+    Returns the number of extensions that will be extended further, the number of places that their instances
+    need, and the number of features found so far. Afterwards, the row of each of these extensions has its
+    first place; the rows of the others have no instances.
     """
     table, found, order = work.table, work.found, work.stack.orders[number]
     is_extended = order + 1 < job.degree

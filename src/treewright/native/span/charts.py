@@ -111,7 +111,7 @@ def build_span_chart(scores, n, is_rooted):
 def best_span_trees(scores, n, is_rooted, parts, totals):
     """Fill the parts of the best trees, one tree per row, padded with -1, and their scores.
 
-    Returns the number of trees: that of the rows of `parts`, or fewer if the sentence has fewer trees.
+    Returns the number of trees: one per row of `parts`, or fewer if the sentence has fewer trees.
     """
     graph, part = build_span_chart(scores, n, is_rooted)
     n_nodes = graph.arc.size

@@ -43,7 +43,7 @@ class Characters(NamedTuple):
     """Lower-case code points, with all digits equal."""
     kinds: np.ndarray
     holds: np.ndarray
-    """Whether a token cannot end after the character unless white space follows."""
+    """Whether a token can end after the character only if white space follows."""
 
 
 class Rules(NamedTuple):
@@ -54,7 +54,7 @@ class Rules(NamedTuple):
 
 
 class BoundaryWeights(NamedTuple):
-    """Weights of features, in a hash table by the low bits of their keys; a slot with key 0 is empty."""
+    """Weights of features, in a hash table indexed by the low bits of keys; a slot with key 0 is empty."""
 
     keys: np.ndarray
     values: np.ndarray
@@ -171,7 +171,7 @@ def is_open(text, at, is_joined, with_spaces):
 
 @in_place
 def must_end(text, at):
-    """Return whether a token ends after a character where there is nothing to decide."""
+    """Return whether a token ends after a character for which no decision is needed."""
     return at + 1 == text.points.size or is_space(text.kinds[at + 1])
 
 

@@ -21,7 +21,7 @@ UPOS, TAG, LABEL = 14, 15, 16
 """Attributes of the label of a word."""
 TOO_SHORT = np.uint64(0)
 BEFORE, AFTER = np.uint64(1), np.uint64(2)
-"""Values of an attribute for missing affixes, before the sentence, and after the sentence."""
+"""Values of an attribute: for missing affixes, and for positions before and after the sentence."""
 KEY_SHIFT = np.uint64(32)
 
 
@@ -138,7 +138,7 @@ def _fill_affixes(folded, values):
 
 @compiled
 def word_class(lexicon, values, shapes):
-    """Return the class of a word in the lexicon, or else one for its first letter's kind and its ending."""
+    """Return the class of a word in the lexicon, or else one based on its ending and first letter's kind."""
     at = np.searchsorted(lexicon.forms, values[LOWER])
     if at < lexicon.forms.size and lexicon.forms[at] == values[LOWER]:
         return mix(PRIME, lexicon.classes[at])

@@ -44,7 +44,7 @@ COUNTED = range(native.CHILD, native.END)
 """Groups of one item that are numbered by position."""
 MOST_COUNTED = 100
 NUMBERS = range(native.SIZE, native.HEAD)
-"""Groups that consist of a number instead of items."""
+"""Groups that stand for a number, such as the number of children, instead of items."""
 N_BINS = 10
 
 ATOMS = """

@@ -150,7 +150,11 @@ class PredicateEncoder:
 
 
 def case_of(words: Sequence[str]) -> str:
-    """Return how a sentence is capitalised: all letters, the first word, and the fraction of other words."""
+    """Return how a sentence is capitalised, as text.
+
+    The text says whether all letters are capitals, whether the first word is capitalised, and how many of
+    the other words are capitalised (0: few, 1: about half, 2: most).
+    """
     first, *others = (word[:1].isupper() for word in words)
     share = round(2 * sum(others) / max(1, len(others)))
     return f"{' '.join(words).isupper()} {first} {share}"

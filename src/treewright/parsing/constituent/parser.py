@@ -105,8 +105,8 @@ class ConstituentParser(ConstituentAnnotator):
     max_children : int
         Maximum number of children of a constituent. Only the top node may have more.
     any_children : bool
-        Also consider labels over children with which they never occurred in training. Otherwise, a label is
-        considered only if it occurred with this first and last child (or single child).
+        Consider any label over any children, even if they never occurred together. Otherwise, a label is
+        considered only if it occurred in training with the same first and last child (or single child).
     head_rules : {"collins", "yamada-matsumoto"}
         Head rules.
     min_count : int
@@ -132,9 +132,9 @@ class ConstituentParser(ConstituentAnnotator):
         far.
     dev_inferences : int
         Maximum number of scored inferences per sentence in evaluations during training. The first models are
-        uncertain, so that an unlimited search would take long.
+        uncertain, so an unlimited search would take a long time.
     runs : int
-        Number of training runs to average. Each run draws different samples.
+        Number of training runs to average. Each run uses different samples.
     folds : int
         Number of jackknife folds for tagging.
     atoms : str, optional
@@ -156,7 +156,7 @@ class ConstituentParser(ConstituentAnnotator):
     symbols_ : Symbols
         Labels, tags, classes of tags, and frequent words.
     grammar_ : Grammar
-        The labels that are considered over given children.
+        The labels that the parser considers, given the first and last child or the single child.
     forests_ : list of list of Tree
         The decision trees of each label, and of the shift if there is one.
 
@@ -431,9 +431,9 @@ class ConstituentParser(ConstituentAnnotator):
 
         For a tree from `kbest`, this is the score from `kbest`. The score is minus infinity if no search can
         reach the tree, for example because a label is unknown or never occurred with its children in
-        training. If the search can only reach the tree with raised punctuation and without repeated unary
-        brackets, the score is that of the simplified tree. Scoring is much faster if trees of the same
-        sentence are adjacent.
+        training. If the search can reach only a simplified tree, with raised punctuation and without repeated
+        unary brackets, the score of the simplified tree is returned. Scoring is much faster if trees of the
+        same sentence are adjacent.
 
         Parameters
         ----------

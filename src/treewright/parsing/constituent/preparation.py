@@ -193,7 +193,7 @@ def _is_punctuation(node: Node) -> bool:
 
 
 def _raise_punctuation(node: Node) -> None:
-    """Raise the punctuation at the edges of children to the node; drop children without words."""
+    """Move the punctuation at the edges of a node's children up to the node; drop children without words."""
     raised: list[Node] = []
     for child in node.children:
         if child.is_tag or not child.children:

@@ -1,4 +1,4 @@
-"""Scores of given trees under the classification-based parser: the summed losses of their inferences.
+"""Scores that the classification-based parser gives to trees, from the losses of their inferences.
 
 Trees of one sentence share many states, because no feature depends on the inner structure of an item.
 Therefore, equal items are merged, states with the same items are merged, and no inference is scored twice.
@@ -160,7 +160,10 @@ class Retracer:
         return int(cuts.find_head(self._model.heads, self._items, frontier, begin, size, label))
 
     def _is_open(self, state: int, begin: int, size: int, label: int) -> bool:
-        """Return whether the search considers an inference; the top node is possible if nothing else is."""
+        """Return whether the search considers an inference.
+
+        If nothing else is possible, the search considers the top node.
+        """
         grammar, (_, frontier) = self._model.grammar, self._states[state]
         if label < 0:
             return False
@@ -198,7 +201,7 @@ class Retracer:
         items, number = self._items, self._n_items
         head = self._find_head(frontier, begin, size, label)
         cuts.make_item(items, number, frontier, begin, size, label, head)
-        # Features only see the values of an item, its words, and the node right above the same words.
+        # Features depend only on the values of an item, its words, and the node right above the same words.
         start, end, only = (int(each[number]) for each in (items.starts, items.ends, items.onlys))
         known = self._known_items.setdefault((items.values[number].tobytes(), start, end, only), number)
         self._n_items += known == number

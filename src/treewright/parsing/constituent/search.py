@@ -35,7 +35,7 @@ class SearchResult(NamedTuple):
 
 
 def make_marks(model: native.InferenceModel) -> native.Marks:
-    """Allocate the buffers for scoring, except for those of features."""
+    """Allocate the buffers for scoring, except the feature buffers."""
     # The slot after all labels belongs to the shift, whether or not there is one.
     n_trees, n_labels = len(model.ensembles.usual), len(model.grammar.firsts) + 1
     of_features = np.zeros(len(model.questions.blocks) - 1, dtype=np.int64)

@@ -38,7 +38,8 @@ class PenaltyReport(NamedTuple):
     seconds : float
         Time spent on growing trees so far, summed over threads.
     lost : float
-        Fraction of the example weight that the last sample misses, for the label with the most examples.
+        Fraction of the total weight that belongs to examples outside the last sample, for the label with the
+        most examples.
     sizes : list of int
         Number of trees of each label, in each run.
     """
@@ -177,7 +178,7 @@ class Learners:
     def lower(self, lowest: float) -> None:
         """Lower the penalty by one step, and grow all ensembles until no split improves the objective."""
         self.penalty = next_penalty(self.penalty, lowest)
-        # The slowest first, so that no thread waits long at the end.
+        # The slowest ensembles come first, so that no thread waits long at the end.
         order = sorted(self._all, key=lambda learner: -learner.n_examples * len(learner.records))
         what = f"growing trees, penalty {self.penalty:.3g}"
         map_jobs(partial(_grow_to, self.penalty), order, n_jobs=self._jobs, what=what, unit="labels")
@@ -203,7 +204,10 @@ class Learners:
             self._checkpoint.save("history", State("History", steps, {}))
 
     def forests(self, sizes: Sequence[int] | None = None) -> list[list[DecisionTree]]:
-        """Return the trees of each label, averaged over runs; `sizes` limits the trees of each ensemble."""
+        """Return the trees of each label, averaged over runs.
+
+        `sizes` gives the number of trees to take from each ensemble (default: all trees).
+        """
         sizes = sizes or [len(learner.trees) for learner in self._all]
         forests: list[list[DecisionTree]] = [[] for _ in range(self._n_labels)]
         for number, (learner, size) in enumerate(zip(self._all, sizes, strict=True)):

@@ -37,7 +37,10 @@ class NextWordParser:
 
 
 class MajorityHeadParser(NextWordParser):
-    """Attaches each word to the nearest word that has the usual head tag on the usual side for its tag.
+    """Attaches each word to the nearest word that is a typical head for its tag.
+
+    For each tag, training finds the most frequent tag and side of the head; a typical head is a word with
+    this tag on this side.
 
     A word is attached to the root if the root is the most frequent head of its tag, if there is no suitable
     word, or if the arc would close a cycle.

@@ -44,7 +44,7 @@ Heads: TypeAlias = npt.NDArray[np.int32]
 SCORED_SHARE = 0.02
 """Factor by which the pruning threshold is multiplied if the scorer prunes."""
 FAR = 1000.0
-"""Distance below all scores at which exponentials are 0."""
+"""Excluded arcs score lower than all others by at least this amount, so that their exponentials are 0."""
 
 
 class ArcParts:
@@ -169,7 +169,8 @@ class ChartDecoder(Model):
     def find_rival(self, scorer: PartScorer, batch: Batch, number: int) -> "Rival":
         """Return the tree of a sentence that violates the margin of the gold tree most."""
 
-    # Sentences in compiled loops, which fill the arrays, or one by one, as subclasses define them:
+    # Subclasses define these functions. The first two fill arrays for many sentences in compiled loops; the
+    # other two process one sentence.
     _fill_best: Callable[..., None]
     _fill_marginals: Callable[..., None]
     _find_best: Callable[..., Trees]
@@ -192,8 +193,8 @@ class ProjectiveDecoder(ChartDecoder):
     Attributes
     ----------
     pruner_ : Pruner or None
-        The pruning model; None if only the scorer prunes, with its scores of all arcs. If both prune, an arc
-        is kept if either of them keeps it.
+        The pruning model; None if only the scorer prunes, with its scores of all arcs. If both the model and
+        the scorer prune, an arc is kept if either of them keeps it.
     """
 
     fields = saved(single_root_=Value(bool), pruner_=Submodel(Pruner, optional=True))
@@ -370,7 +371,7 @@ class SpanningDecoder(ChartDecoder):
         scores, allowed = self._score(scorer, batch, number, fixed)
         scaled = scale * scores
         low, high = scaled[allowed].min(), scaled[allowed].max()
-        # Low enough that exponentials are 0, but no lower, because low scores cost precision of the sum.
+        # Low enough that the exponentials are 0, but no lower, because low scores make the sum less precise.
         scaled[~allowed] = low - 2 * (high - low) - FAR
         square = np.empty_like(scaled)
         log_sum = matrix_tree_marginals(scaled, self.single_root_, square)

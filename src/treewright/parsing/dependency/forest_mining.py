@@ -26,7 +26,7 @@ For a minimum purity of 0.7, 0.5, 0.3 and 0, the UAS of a third-order parser cha
 and -0.16 (9,094 training and 5,451 other sentences of EWT, three passes). With order 1, the minimum purity
 matters little."""
 LIGHT_SHARE = 0.02
-"""The lightest features are dropped, up to this fraction of the sum of all absolute weights."""
+"""The features with the smallest weights are dropped, up to this fraction of the total absolute weight."""
 
 
 @dataclass(frozen=True)

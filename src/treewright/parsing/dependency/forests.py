@@ -241,7 +241,7 @@ class ForestCorpus:
         return found, float(loss) / max(1, len(numbers))
 
     def draw(self, random_state: int) -> npt.NDArray[np.bool_]:
-        """Sample a tree of each sentence by its probability; return which parts the sampled trees have."""
+        """Sample one tree per sentence according to its probability; return which parts the trees have."""
         is_drawn = np.zeros(len(self.base), dtype=np.bool_)
         draw_trees(self.forests, self.base, random_state, is_drawn)
         return is_drawn

@@ -110,8 +110,8 @@ class Labeler(Model):
     """Classifier of dependency relations, given the heads.
 
     A word can get any relation that occurred in training with its tag, the tag of its head and the direction
-    of the arc. If there is none, it can get the relations that occurred with its tag; if there are none
-    either, all relations. Relations of root arcs are kept separate from those of other arcs.
+    of the arc. If there is none, it can get any relation that occurred with its tag; if there is none either,
+    it can get any relation. Root arcs and other arcs have separate sets of relations.
 
     Parameters
     ----------
@@ -259,7 +259,11 @@ class Labeler(Model):
 def _group_codes(
     corpus: Corpus, rows: npt.NDArray[np.int64], n_tags: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return group codes: by root arc or not; by root arc or not and tag; by tag, head tag and direction."""
+    """Return the codes of three groups for each arc, from the most general to the most specific group.
+
+    The first group depends on whether the arc is a root arc. The second group also depends on the tag. The
+    third group depends on the tag, the head tag and the direction.
+    """
     head_rows = np.repeat(corpus.first_row[:-1], corpus.sizes) + ROOT + corpus.heads[rows]
     tags = corpus.values[rows, 0].astype(np.int64)
     head_tags = corpus.values[head_rows, 0].astype(np.int64)

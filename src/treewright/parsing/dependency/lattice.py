@@ -205,9 +205,9 @@ class Lattice:
         log_sum = fill_marginals(graph, 1.0, nodes)
         fill_edge_marginals(graph, nodes, shares)
         for kind, probabilities in found.items():
-            # An edge has at most one part of a kind, and its weight is the sum of the weights of its parts.
-            # So a chart in which the parts of one kind weigh their number, and all others 0, gives the part
-            # of each edge.
+            # An edge has at most one part of a kind, and its weight is the sum of the scores of its parts.
+            # In this chart, the score of each part of this kind is its number, and other parts score 0.
+            # Therefore, the weight of an edge is the number of its part.
             numbered, _ = self._chart({kind: np.arange(1.0, len(probabilities) + 1)})
             numbers = numbered.weight.astype(np.int64)
             probabilities += np.bincount(numbers, shares, minlength=len(probabilities) + 1)[1:]

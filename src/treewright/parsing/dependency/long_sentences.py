@@ -134,7 +134,10 @@ def _join_trees(pieces: Sequence[Trees], bounds: Sequence[int], k: int, *, singl
 
 
 def best_sums(left: FloatArray, right: FloatArray, k: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """Return the index pairs, (n, 2), of the `k` largest sums of two descending lists, and these sums."""
+    """Return the `k` largest sums of a number from `left` and a number from `right`.
+
+    Both lists are in descending order. The result consists of the index pairs, (n, 2), and the sums.
+    """
     waiting = [(-(left[0] + right[0]), 0, 0)]
     places: list[tuple[int, int]] = []
     sums: list[float] = []

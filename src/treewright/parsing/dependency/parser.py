@@ -137,8 +137,8 @@ class DependencyParser(DependencyAnnotator):
         lifted for training and restored after parsing.
     jackknife : bool
         Train the labeler and the calibration on jackknifed trees (slower). For each of the `folds`, a parser
-        trained on the other folds parses the sentences. The labeler thus learns from trees with realistic
-        errors.
+        trained on the other folds parses the sentences of the fold. The labeler thus learns from trees with
+        realistic errors.
     patience : int, optional
         Early-stopping patience in epochs (needs a dev set). The best epoch is kept.
     bound : float
@@ -169,14 +169,15 @@ class DependencyParser(DependencyAnnotator):
         weight of the scorer is tuned on the dev set, or on held-out training sentences.
     mine : bool
         Add features that gradient mining selects in forests (slower). For each of the `folds`, a linear model
-        trained on the other folds scores the forests. Mining compares these forests with the gold trees.
+        trained on the other folds scores the forests of the fold. Mining compares these forests with the gold
+        trees.
     mining_threshold : float
         Threshold of gradient mining; a higher threshold selects fewer features.
     mining_degree : {1, 2, 3}
         Maximum number of arcs of a mined feature.
     mining_significance : float, optional
-        Use mined features only if significant on DEV at this level (none: always). The test compares the
-        parsers with and without them. Without a dev set, held-out training sentences are used.
+        Use mined features if their gain on DEV is significant at this level (none: always). The test compares
+        the parsers with and without mined features. Without a dev set, held-out training sentences are used.
     n_jobs : int
         Number of threads; it does not change the results.
 
@@ -363,7 +364,7 @@ class DependencyParser(DependencyAnnotator):
     def with_scorer(self, scorer: PartScorer, dev: Sequence[DepTree]) -> Self:
         """Return a parser that adds the scores of a trained scorer to those of this parser's linear model.
 
-        The result is the parser that ``combine="sum"`` trains, without training the linear model again.
+        The result is the same as with ``combine="sum"``, but the linear model is not trained again.
 
         Parameters
         ----------
@@ -418,7 +419,7 @@ class DependencyParser(DependencyAnnotator):
         sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
             Trees, lists of words, or lists of (word, tag) pairs. Tags are UPOS, or XPOS if the training data
             has no UPOS. A parser trained with gold tags needs tags; trees with all columns of the training
-            sentences are parsed more accurately than pairs.
+            sentences are parsed more accurately than lists of pairs.
         fixed : sequence of mapping of int to int, optional
             For each sentence, the required heads as ``{word: head}``; words are numbered from 1, and 0 is the
             root. The result is the best tree with these arcs. A fixed head is never changed, even if its
@@ -443,7 +444,7 @@ class DependencyParser(DependencyAnnotator):
             Number of trees per sentence.
         fixed : sequence of mapping of int to int, optional
             For each sentence, the required heads as ``{word: head}``. Candidates and probabilities are
-            restricted to trees with these arcs; arcs that pruning would remove are kept.
+            restricted to trees with these arcs, which are kept even if pruning would remove them.
         """
         check_integer("k", k, minimum=1)
         trees = self.read_sentences(sentences)

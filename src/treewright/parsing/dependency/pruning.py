@@ -35,6 +35,8 @@ COARSE_THRESHOLD, COARSE_MAX_HEADS = 3e-4, 16
 THRESHOLD, MAX_HEADS = 5e-3, 12
 """Default threshold and default maximum number of heads of the last pruning stage."""
 COARSE_RATE, FINE_RATE = 0.1, 0.05
+COMPACT = (4, 2.0**-2.5)
+"""Number of magnitudes in compact files, and the smallest one relative to the largest weight."""
 NO_CODES = np.empty(0, dtype=np.int32)
 
 
@@ -97,8 +99,8 @@ class Pruner(Model):
 
     fields = saved(
         templates=TEMPLATES,
-        coarse_weights_=PackedWeights(is_hashed=True),
-        fine_weights_=PackedWeights(is_hashed=True, optional=True),
+        coarse_weights_=PackedWeights(is_hashed=True, compact=COMPACT),
+        fine_weights_=PackedWeights(is_hashed=True, optional=True, compact=COMPACT),
     )
 
     def __init__(
@@ -328,8 +330,9 @@ class EitherFilter(NamedTuple):
 def left_arcs(pruning: ArcFilter, fixed: FixedHeads | None = None) -> Keep:
     """Return the arcs of a sentence after pruning, including fixed arcs, as a matrix.
 
-    The filter first prunes without knowledge of the fixed arcs. If its result contains them and allows a
-    tree, only their competitors are removed; otherwise it prunes again among trees with the fixed arcs.
+    The filter first ignores the fixed arcs. If there is a tree with all fixed arcs over the arcs that are
+    left, only the other heads of words with fixed heads are removed. Otherwise, the filter prunes again,
+    considering only trees with the fixed arcs.
     """
     keep: Keep = all_arcs(pruning.n_words)
     pruning.drop_from(keep)

@@ -254,7 +254,7 @@ class PartFeatures:
         self._lines = {kind: LANGUAGES[kind].parse(getattr(scorer.templates, kind)) for kind in PART_KINDS}
 
     def of(self, part: PartOfTree) -> Iterator[WeighedFeature]:
-        """Yield the features of a part with non-zero weight."""
+        """Yield the features of a part, except features with weight 0."""
         rows = {role: self._row(role, word) for role, word in part.words.items()}
         yield from self._by_templates(part, rows)
         if part.kind == "arc":

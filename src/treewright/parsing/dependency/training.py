@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from treewright.parsing.dependency.parser import DependencyParser
 
 HELD_OUT_SHARE, MIN_HELD_OUT = 0.05, 20
-"""Fraction and minimum number of training sentences held out for calibration without a dev set.
+"""Fraction and minimum number of training sentences held out for calibration if there is no dev set.
 
 The minimum is at most a tenth of the sentences."""
 NARROWING = 0.01
@@ -223,7 +223,7 @@ class ParserTrainer:
         return shared, [*found.pruners]
 
     def _tag_folds(self, trees: Sequence[DepTree], n_folds: int) -> Sequence[DepTree]:
-        """Return trees with the tags used for parsing; predicted tags use the same folds as the parsers."""
+        """Return trees with the tags used for parsing; tags are predicted with the parsers' folds."""
         parser = self.parser
         if parser.tags == "gold":
             return trees

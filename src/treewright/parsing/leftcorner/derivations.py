@@ -264,7 +264,7 @@ class UnaryChains(Model):
         return ConstTree.from_arrays(labels, np.array(sizes, dtype=np.int32))
 
     def _longest_from(self, labels: Sequence[str]) -> int:
-        """Return the length of the longest known chain that starts with the first label, at the bottom."""
+        """Return the length of the longest known chain that starts with the first (lowest) label."""
         lengths = range(min(self._longest, len(labels)), 1, -1)
         return next((length for length in lengths if tuple(labels[:length]) in self._names), 1)
 

@@ -7,8 +7,8 @@ projection, the tag given a shift, and the word given the tag.
 
 Units are sigmoid (as in the papers), tanh or gated. A gated unit has a memory, as in a tree LSTM (K. S. Tai,
 R. Socher and C. D. Manning 2015). The memory is a weighted mean of the new value and of the memories of the
-four linked decisions. The weights are a softmax of the inputs, so that they add up to 1: several links often
-refer to the same decision, and plain sums of memories would grow without bounds.
+four linked decisions. The weights are a softmax of the inputs, so they add up to 1. Plain sums of memories
+would grow without bounds, because several links often refer to the same decision.
 
 This module does not need PyTorch; `treewright.parsing.leftcorner.training` trains the weights.
 """

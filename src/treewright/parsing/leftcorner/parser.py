@@ -42,7 +42,7 @@ SEARCH_COUNTS = ("beam", "branching", "max_projections", "n_jobs")
 MIN_UNKNOWN = 5
 """Minimum total count of a tag's rare words for the tag to have its own unknown word."""
 SPARE = 2
-"""Number of derivations to search per tree, because some give the same tree after unary chains are split."""
+"""Number of derivations to search per requested tree; some become equal when unary chains are split."""
 STEP = "training"
 
 
@@ -77,7 +77,7 @@ class LeftCornerParser(ConstituentAnnotator):
     embedding : int
         Size of the embeddings of labels, tags, words and decisions.
     min_count : int
-        Minimum count for a word with a tag to be in the vocabulary.
+        Minimum count for a tag-word pair to be in the vocabulary.
     min_chain : int
         Minimum count for a unary chain to become one label.
     optimizer : {"adam", "momentum"}

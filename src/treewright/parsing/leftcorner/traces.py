@@ -2,7 +2,8 @@
 
 Each decision consists of one to three choices, made from the same history vector: the kind of decision, then
 a label, or a tag and a word. The sentence determines the tag and the word. Outputs are numbered as in
-`Sizes.starts`. Candidates whose decisions so far are the same share their steps.
+`Sizes.starts`. As long as the decisions of several candidates are the same, these candidates share their
+steps.
 """
 
 from collections.abc import Iterable, Iterator

@@ -286,7 +286,10 @@ class Trainer:
     def _turn(
         self, slopes: Tensor, kept: Kept, rows: Tensor, of_memory: Tensor, begin: int, end: int
     ) -> Tensor:
-        """Return the derivatives with respect to the inputs of units; add those of linked memories."""
+        """Return the derivatives with respect to the inputs of units.
+
+        The derivatives with respect to linked memories are added to `of_memory`.
+        """
         torch, units = self._torch, self._settings.units
         gates = kept.gates[begin:end]
         if self._settings.cell == "sigmoid":
@@ -301,7 +304,7 @@ class Trainer:
         passed = own[:, None] * shares
         of_memory.index_add_(0, rows, passed[:, 1:].reshape(-1, units))
         of_new = passed[:, 0] * (1 - new * new)
-        # The derivative of a softmax: the difference of each source from their mean.
+        # The derivative of a softmax contains the difference between each source and the mean of all sources.
         of_shares = passed * (torch.cat([new[:, None], old], dim=1) - memory[:, None])
         return torch.cat([of_shares.flatten(1), slopes * memory * shown * (1 - shown), of_new], dim=1)
 

@@ -62,8 +62,8 @@ class SubwordWindows(NamedTuple):
     pieces : array, (n,)
         Flat positions in `ids` of the subwords whose states are used.
     words : array, (n,)
-        Flat positions of the words of these subwords in a padded array of sentences, each with a root in
-        front.
+        For each of these subwords, the flat position of its word in a padded array of sentences, in which a
+        root precedes each sentence.
     shape : tuple of int
         Shape of that padded array.
     """

@@ -2,8 +2,8 @@
 
 Sentences of similar length are processed together, so that nearly all of the work consists of products of
 large matrices. The cells of a batch (roots and words) are stored in the order in which LSTMs read them: first
-the roots of all sentences, then their first words, and so on; longer sentences come first. Sentences that
-have ended are missing at the end of a step, so no padding is needed.
+the roots of all sentences, then their first words, and so on; longer sentences come first. A step contains
+only sentences that have not ended, so no padding is needed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,9 +59,9 @@ class EncoderRunner:
     """Runs the sentence encoder of a trained network; it is thread-safe.
 
     Results do not depend on the number of threads or on earlier sentences. With the OpenBLAS code for AVX-512
-    (SkylakeX), they do not depend on the other sentences of a batch either. With its code for AVX2, and
-    perhaps with other libraries, the last bits of a row of a product depend on its position, and therefore on
-    the other sentences.
+    (SkylakeX), they do not depend on the other sentences of a batch either. With the OpenBLAS code for AVX2,
+    and perhaps with other libraries, the last bits of a row of a product depend on its position, and
+    therefore on the other sentences.
 
     Parameters
     ----------

@@ -121,7 +121,8 @@ def second_order_loss(
         for kind, each in scores.items():
             is_gold = lattice.contains(kind, gold).astype(np.float64)
             value -= float(values[kind] @ is_gold)
-            # The derivative of the log partition function by a score is the probability of its part.
+            # The probability of a part is the derivative of the log partition function with respect to the
+            # score of the part.
             slope = slope + (each * torch.from_numpy(marginals[kind] - is_gold).to(each)).sum()
         total = total + slope - slope.detach() + value
     return total

@@ -1,6 +1,6 @@
 """Word vectors and states of a pretrained encoder as inputs of a network.
 
-Each of the two passes through a linear layer and is concatenated with the embeddings that the network learns.
+Both pass through linear layers, and are then concatenated with the embeddings that the network learns.
 """
 
 CHANNEL_SIZES = {"vectors": 100, "encoder": 200}

@@ -31,7 +31,7 @@ from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS
 from treewright.parsing.neural.weights import NetworkWeights
 
 UNFIT = -100.0
-"""Score of a relation on a root arc if it never occurs with the root, and likewise on other arcs."""
+"""Score of a relation for root arcs if it occurs only on other arcs, and vice versa."""
 
 
 class NeuralScorer(PartScorer):

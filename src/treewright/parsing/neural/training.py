@@ -143,7 +143,7 @@ class EpochTrainer:
     def _run(self, sizes: npt.NDArray[np.int64], *, has_dev: bool) -> dict[str, npt.NDArray[np.float32]]:
         """Train on sentences of these sizes; return the weights of the best epoch on dev (or the last epoch).
 
-        The weights of a fine-tuned encoder are not returned; they replace those of the encoder of the inputs.
+        The weights of a fine-tuned encoder are not returned; they replace the weights of the inputs' encoder.
         """
         encoder = self._inputs.encoder
         if encoder is None:

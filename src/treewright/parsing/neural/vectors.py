@@ -92,10 +92,10 @@ def read_vectors(
         One word with its vector per line, the most frequent words first. A first line with the number of
         words and of dimensions is optional.
     words : iterable of str
-        Forms whose vectors, and those of their lower-cased forms, are always kept.
+        The vectors of these forms and of their lower-cased forms are always kept.
     max_vectors : int, optional
-        Number of vectors to keep from the beginning of the file; 0 keeps only those of `words`, and None
-        keeps all vectors.
+        Number of vectors to keep from the beginning of the file; with 0, only the vectors of `words` are
+        kept; with None, all vectors are kept.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def _to_numbers(name: str, line: int, text: str) -> Floats:
 
 
 def _check_whole(name: str, line: int, n_read: int, n_announced: int | None) -> None:
-    """Raise an error if a file that was read to the end has no vectors, or not the number in its header."""
+    """Check that a file that was read to the end has vectors, and as many as its header says."""
     if not n_read:
         raise FormatError(name, 1, "no vectors", "a word and its numbers per line")
     if n_announced is not None and n_read != n_announced:

@@ -8,7 +8,7 @@ from treewright.parsing.neural.rounding import UNITS, Floats, HalfPrecision
 
 
 class NetworkWeights:
-    """The weights of a network, as a field of a model: in half precision, or lower in a compact file."""
+    """Weights of a network, as a field of a model, in half precision (lower in compact files)."""
 
     item = HalfPrecision()
 

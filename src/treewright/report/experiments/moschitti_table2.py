@@ -54,7 +54,8 @@ class MoschittiTable2Settings(AdjunctSettings):
     framenet : Path, optional
         Folder of FrameNet's XML release, for a second table.
     frames : tuple of str, optional
-        FrameNet frames to use, such as Lending,Taking (default: all; in the paper: the 40 of Senseval 3).
+        FrameNet frames to use, such as Lending,Taking (default: all; in the paper: the 40 frames of Senseval
+        3).
     least_examples : int, optional
         Minimum number of examples of a FrameNet role (default: 100; in the paper: no minimum).
     """

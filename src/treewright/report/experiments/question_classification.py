@@ -214,7 +214,9 @@ class Matrices:
         used = {lemma for tree in self._parses.dependencies for lemma in _lower_lemmas(tree)}
         kept = {lemma: vector for lemma, vector in vectors.items() if lemma in used}
         if not kept:
-            raise InputError("no lemma of the questions occurs twice; expected at least one for word vectors")
+            raise InputError(
+                "no lemma of the questions occurs twice; expected at least one such lemma for word vectors"
+            )
         return make_kernels(kept, n_jobs=settings.n_jobs)
 
     @property
@@ -294,7 +296,7 @@ class Trial:
         self._folds = deal_folds(numbers, settings.folds, random_state=settings.random_state)
 
     def tried(self, system: KernelSystem) -> Values:
-        """Return the cost with the best cross-validation accuracy, and the predictions with it."""
+        """Return the cost with the best cross-validation accuracy, and its predictions."""
         return self._store.find(self._name(system), partial(self._try, system))
 
     def _try(self, system: KernelSystem) -> Values:

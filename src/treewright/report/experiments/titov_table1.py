@@ -76,9 +76,10 @@ class TitovTable1Settings(DerivedSettings):
     small_threshold : int
         Minimum count of words in the small vocabulary.
     all_sentences : int
-        Train rerankers with derivatives of all weights on the lists of the first N training sentences.
+        Train rerankers that use all network weights on the lists of the first N training sentences.
     n_seeds : int
-        Number of random seeds, starting with that of --seed. With several seeds, scores are means over seeds.
+        Number of random seeds, starting with the value of --seed. With several seeds, scores are means over
+        seeds.
     """
 
     small_threshold: Count = 50

@@ -71,13 +71,13 @@ class TitovTable2Settings(DerivedSettings):
     sst_sentences : int
         Train rerankers with tree kernels on the candidate lists of the first N training sentences.
     leftcorner_parser : Path, optional
-        Left-corner parser trained with gold tags (by default, one is trained).
+        LeftCornerParser trained with gold tags (by default, one is trained).
     constituent_parser : Path, optional
-        Constituency parser by classification, trained with gold tags (by default, one is trained).
+        ConstituentParser trained with gold tags (by default, one is trained).
     runs : int, optional
-        Training runs of the parser by classification to average (default: the parser's).
+        Training runs of the ConstituentParser to average (default: the parser's).
     lowest_penalty : float, optional
-        Penalty at which the training of the parser by classification ends (default: the parser's).
+        Penalty at which training of the ConstituentParser ends (default: the parser's).
     """
 
     sst_sentences: Count = 2_000
@@ -157,7 +157,7 @@ class _Parsers:
         return row
 
     def _base(self, system: Reranked) -> ConstituentOutcome:
-        """Return the baseline of a reranker: its parser, or the better of both."""
+        """Return the baseline of a reranker: its parser or, if it reranks both, the better one."""
         if system.parser != BOTH:
             return self.candidates(system.parser).alone()
         alone = [self.candidates(each).alone() for each in (LEFTCORNER, CONSTITUENT)]

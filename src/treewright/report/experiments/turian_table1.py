@@ -54,8 +54,8 @@ def table1(settings: TurianTable1Settings, inputs: Inputs) -> Findings:
         f"{PENN}: as reported in the paper, sections 02-21 for training and 23 for testing, sentences of at "
         "most 15 words, tags of an external tagger. Other data: not comparable with the scores here.",
         f"{ABOUT_LENGTH} Recall, precision and F1 as in evalb with COLLINS.prm.",
-        "Time is that of the whole training run, including dev scores and, for predicted tags, taggers; a "
-        "dash means that it was interrupted and resumed. Parsing uses one core and includes tagging.",
+        "Time is measured for the whole training run, including dev scores and, for predicted tags, taggers; "
+        "a dash means that it was interrupted and resumed. Parsing uses one core and includes tagging.",
     ]
     return Findings(
         f"{PAPER}, Table 1: scores on the test set",

@@ -64,11 +64,11 @@ class TurianTable2Settings(ConstituentSettings):
     Parameters
     ----------
     label : str, optional
-        Label whose trees are profiled (default: the one with the most examples).
+        Label whose trees are profiled (default: the label with the most examples).
     penalty : float, optional
-        Penalty to profile at (default: that of the best parser, which is trained first).
+        Penalty at which trees are profiled (default: that of the best parser, trained first).
     n_trees : int
-        Number of trees to average.
+        Number of trees over which the profile is averaged.
     most_seconds : float
         Time limit in seconds for the tree without sampling.
     """

@@ -280,7 +280,9 @@ def parse_framenet(
     parsed = [_find_elements(tree, each) for tree, each in zip(trees, sentences, strict=True)]
     roles = choose_roles([one.label for each in parsed for one in each.elements if one.argument], least)
     if not roles:
-        raise InputError(f"FrameNet has no role with {least} examples here; expected at least one such role")
+        raise InputError(
+            f"no FrameNet role has {least} examples in these parses; expected at least one such role"
+        )
     order = np.random.default_rng(random_state).permutation(len(parsed)).tolist()
     end = round(TRAINING_SHARE * len(order))
     chosen = {"train": order[:end][:n_sentences], "dev": [], "test": order[end:]}
@@ -316,7 +318,7 @@ def _find_elements(tree: ConstTree, sentence: FrameSentence) -> _Parsed:
 
 
 def _make_argument(tree: ConstTree, frame: FrameAnnotation, node: int, label: str) -> Argument:
-    """Return an argument of the first target word; the lemma of its predicate is that of the lexical unit."""
+    """Return an argument of the first target word; its predicate has the lemma of the lexical unit."""
     lemma = frame.lexical_unit.rpartition(".")[0].replace(" ", "_")
     return Argument(tree, frame.target[0].start, node, label, lemma)
 

@@ -201,7 +201,7 @@ class RoleBench:
         return 100 * sum(self.is_right(predicted, adjuncts)) / len(predicted)
 
     def accuracy_of_all(self, predicted: Sequence[str], adjuncts: str) -> float:
-        """Return the accuracy on all arguments, where those that are not constituents count as errors."""
+        """Return the accuracy on all arguments; arguments that are not constituents count as errors."""
         return 100 * sum(self.is_right(predicted, adjuncts)) / self.corpus.test.n_all
 
     def is_right(self, predicted: Sequence[str], adjuncts: str) -> list[bool]:

@@ -1,7 +1,7 @@
 """Training time of one SVM with the fast and the naive tree kernel, in one run.
 
 Moschitti (2006) trains an SVM for ARG0 against all other roles: 6 hours with the fast kernel, more than a
-week with the naive one. Here both use the same solver; only the kernel values are computed in two ways.
+week with the naive one. Here both kernels use the same solver; only the computation of kernel values differs.
 """
 
 import time

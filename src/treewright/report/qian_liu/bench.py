@@ -26,7 +26,7 @@ PAPER_BASE = 93.07
 """UAS of the paper's third-order parser on the Penn Treebank."""
 ABOUT_P = (
     "p: two-sided randomisation test against the third-order parser; * marks values below 0.05. "
-    "They are not corrected for the number of systems."
+    "The p-values are not corrected for the number of systems."
 )
 ABOUT_TIME = (
     "Times do not include the candidate lists, which all systems share; the first training run on a machine "
@@ -139,7 +139,7 @@ class DependencyOutcome:
         For a parser `seconds` (None if training was interrupted); for a reranker also `memory` in bytes,
         `n_features`, `n_templates`, `reached`, `beta`, `oracle` and `test_seconds`.
     failure : str
-        Why there are no trees.
+        Reason why there are no trees.
     """
 
     trees: list[DepTree] | None

@@ -193,14 +193,14 @@ class Readers:
         return trees
 
     def _parse_constituents(self, tagged: Sequence[DepTree]) -> list[ConstTree]:
-        """Parse questions; a parser that needs tags gets those of the dependency parser's tagger."""
+        """Parse questions; a parser that needs tags gets them from the dependency parser's tagger."""
         parser = self._parser("constituent", ConstituentParser)
         report(f"{len(tagged):,} questions: constituents")
         trees: list[ConstTree] = parser.predict(tagged)
         return trees
 
     def _parser(self, kind: str, model: type[Parser]) -> Parser:
-        """Return the given parser, or a trained one, which is stored."""
+        """Return the given parser; if there is none, train and store one."""
         path = getattr(self.settings, f"{kind}_parser") or self._store.train(
             self._names[kind],
             lambda: self._untrained(kind),

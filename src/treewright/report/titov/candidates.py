@@ -59,7 +59,7 @@ NETWORK_OPTIONS = (
 )
 """Settings that are options of the left-corner parser."""
 ASIDE = 10
-"""If the dev set is not used for tuning, one in this many training sentences is held out for it."""
+"""If the dev set is not used for tuning, one in this many training sentences is held out for tuning."""
 SAMPLE = 50
 """Number of candidate lists whose features are counted."""
 
@@ -110,7 +110,7 @@ class DerivedSettings(ThreadedSettings):
     shuffle : bool
         Visit the lists in random order. The paper uses the order of the corpus.
     score_weight : float, optional
-        Factor on the parser's score in the training of derived kernels (default: 10; in the paper: 1).
+        Factor on the parser's score when training with derived kernels (default: 10; in the paper: 1).
     kernel_weight : float, optional
         Weight of the reranker's score (default: tuned on held-out sentences; in the paper: 1).
     """
@@ -276,7 +276,7 @@ class ListReranker(ConstituentReranker):
         return n_nonzero / sum(len(each.trees) for each in some)
 
     def tune(self, reranker: CandidateReranker | None, listed: ListedSentences) -> None:
-        """Use a trained reranker; tune its weight and that of a second parser on other sentences."""
+        """Use a trained reranker; tune its weight and the weight of a second parser on other sentences."""
         self.reranker_ = reranker
         self.tuning_ = self._tune(listed.lists, listed.gold)
 
@@ -339,7 +339,7 @@ class DerivedBench(ConstituentBench):
         return {part: fingerprint([], trees) for part, trees in parts}
 
     def leftcorner(self, threshold: int) -> LeftCornerParser:
-        """Return the given left-corner parser, or a trained one, which is stored."""
+        """Return the given left-corner parser; if there is none, train and store one."""
         path = self.leftcorner_parser or self._train_leftcorner(self.make_leftcorner(threshold))
         return _load(path, LeftCornerParser, self.settings.n_jobs)
 
@@ -356,7 +356,7 @@ class DerivedBench(ConstituentBench):
         )
 
     def constituent(self) -> ConstituentParser:
-        """Return the given parser by classification, or a trained one, which is stored."""
+        """Return the given `ConstituentParser`; if there is none, train and store one."""
         if self.constituent_parser:
             return _load(self.constituent_parser, ConstituentParser, self.settings.n_jobs)
         return self.trained(ParserSystem("shift-reduce", "gold", None)).parser
@@ -453,7 +453,7 @@ class Candidates:
         return self._training[wanted].take(n_lists)
 
     def learnt(self, kernel: str, weights: str = "output") -> TimedReranker:
-        """Return a reranker trained on the training lists, which is stored."""
+        """Return a reranker trained on the training lists; the reranker is stored."""
         bench, name = self._bench, self._learnt_name(kernel, weights)
         path = bench.store.path("rerankers", f"{name}.tw")
         if not path.exists():

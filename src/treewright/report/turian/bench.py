@@ -104,19 +104,19 @@ class ConstituentSettings(ThreadedSettings):
     min_gain : float, optional
         Minimum gain of a split, as a fraction of the penalty (default: the parser's; in the paper: 0).
     slack : float, optional
-        Fraction by which gradients may exceed the penalty before it is lowered (default: the parser's; in the
-        paper: 0).
+        Lower the penalty once no gradient exceeds it by more than this fraction (default: the parser's; in
+        the paper: 0).
     prune : bool
         Undo splits that improve the objective on the sample of a tree but not on all examples. The paper
         keeps them.
     min_count : int, optional
         Minimum count of words that are features (default: the parser's; in the paper: 1).
     any_children : bool
-        Also consider labels over children with which they never occurred in training, as in the paper.
+        Consider any label over any children, as in the paper, even if they never occurred together.
     max_inferences : int, optional
         Maximum number of scored inferences per sentence (default: the parser's).
     dev_inferences : int, optional
-        Maximum number of scored inferences per sentence during training (default: the parser's).
+        Maximum number of scored inferences per sentence in dev evaluations (default: the parser's).
     atoms : str, optional
         Table of atomic features (default: the parser's); "paper" uses only the attributes of the paper.
     """
@@ -154,7 +154,7 @@ class TaggedSettings(ConstituentSettings):
     Parameters
     ----------
     tags : {"both", "gold", "predicted"}
-        Use gold tags, tags predicted by the parser's own tagger, or train one parser with each (both).
+        Use gold tags, tags predicted by the parser's own tagger, or both (one parser for each).
     """
 
     tags: Literal["both", "gold", "predicted"] = "both"
@@ -260,7 +260,7 @@ class ConstituentBench:
             "splits that improve only the sample": "undone" if parser.prune else "kept",
             "factor on the penalty": f"{parser.eta:g}, with a slack of {parser.slack:g}",
             "minimum count of words": str(parser.min_count),
-            "labels": "over any children" if parser.any_children else "over children that they occurred with",
+            "labels": "over any children" if parser.any_children else "only over children seen in training",
             "atoms": "default" if parser.atoms is None else " ".join(parser.atoms.split()),
             "lowest penalty": f"{parser.lowest_penalty:g}",
             "runs": str(parser.runs),

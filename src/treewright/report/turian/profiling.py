@@ -81,7 +81,7 @@ def _grown(path: Path, parser: ConstituentParser, examples: LabelExamples, penal
 
 
 def choose_label(training: TrainingSet, wanted: str | None) -> int:
-    """Return the index of a label, by default that with the most examples."""
+    """Return the index of a label, by default the label with the most examples."""
     if wanted is None:
         return max(range(training.n_classifiers), key=lambda label: training.examples(label).n_examples)
     if wanted not in training.names:
