@@ -22,7 +22,7 @@ from treewright.tagging.classifier import compile_templates
 
 WORDS = TemplateLanguage(["word", "tag"], roles=["h", "gg"], max_offset=2, max_atoms=2, has_distance=True)
 EXPECTED = (
-    "expected ROLE[OFFSET].ATTRIBUTE with a role of h, gg, an offset from -2 to +2, an attribute of word, tag"
+    "expected ROLE[OFFSET].ATTRIBUTE (roles: h, gg; offsets: -2 to +2; attributes: word, tag)"
 )
 NAMES = TemplateLanguage(["path", "voice"])
 
@@ -88,7 +88,7 @@ def test_an_atom_that_means_nothing_is_named_with_its_line(atom):
         (
             TemplateLanguage(["tag"], roles=["h"]),
             "h-1.tag",
-            "template 'h-1.tag' has 'h-1.tag'; expected ROLE.ATTRIBUTE with a role of h, an attribute of tag",
+            "template 'h-1.tag' has 'h-1.tag'; expected ROLE.ATTRIBUTE (roles: h; attributes: tag)",
         ),
     ],
 )

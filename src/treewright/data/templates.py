@@ -127,5 +127,5 @@ class TemplateLanguage:
         if not self.roles:
             return f"{', '.join(self.sets)} or lines of {names}" if self.sets else f"one or more of {names}"
         form = "ROLE[OFFSET].ATTRIBUTE" if self.max_offset else "ROLE.ATTRIBUTE"
-        offset = f" an offset from -{self.max_offset} to +{self.max_offset}," if self.max_offset else ""
-        return f"{form} with a role of {', '.join(self.roles)},{offset} an attribute of {names}"
+        offsets = f" offsets: -{self.max_offset} to +{self.max_offset};" if self.max_offset else ""
+        return f"{form} (roles: {', '.join(self.roles)};{offsets} attributes: {names})"

@@ -461,8 +461,9 @@ class Tokenizer(Model):
     def iter_split(self, pieces: Iterable[str]) -> Iterator[DepTree]:
         """Yield the sentences of a text that arrives in pieces; the result does not depend on the pieces.
 
-        Memory use does not grow with the text: sentences of more than about 30,000 characters are cut, and
-        white space at the end of the text is truncated if it is longer.
+        Memory use does not grow with the text, except for white space before a sentence, which is kept in
+        full. Sentences of more than about 30,000 characters are cut, and white space at the end of the text
+        is truncated if it is longer.
         """
         self.check_is_fitted()
         buffer = _Buffer(pieces)

@@ -17,8 +17,8 @@ from treewright.parsing.dependency.features import (
 )
 
 EXPECTED = (
-    "expected ROLE[OFFSET].ATTRIBUTE with a role of h, m, an offset from -2 to +2, an attribute of "
-    "pos, tag, word, lemma, feats, suffix, prefix, shape"
+    "expected ROLE[OFFSET].ATTRIBUTE (roles: h, m; offsets: -2 to +2; attributes: "
+    "pos, tag, word, lemma, feats, suffix, prefix, shape)"
 )
 
 

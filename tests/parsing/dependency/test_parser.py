@@ -385,7 +385,7 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
         ({"lifting": "up"}, "lifting is 'up'; expected one of baseline, head, path, head.path"),
         (
             {"templates": tw.TemplateSet(arc="h.tag x.tag")},
-            "template 'h.tag x.tag' has 'x.tag'; expected ROLE.* with a role of h, m, an offset",
+            "template 'h.tag x.tag' has 'x.tag'; expected ROLE.* \\(roles: h, m; offsets",
         ),
     ],
 )
