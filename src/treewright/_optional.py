@@ -52,7 +52,7 @@ def install_command(extra: str) -> str:
 
 
 def _read_origin() -> dict[str, Any]:
-    """Return the source of this installation, as PEP 610 records it; empty for a package index."""
+    """Return the source of this installation, as PEP 610 records it; empty if it is a package index."""
     try:
         record = distribution(PACKAGE).read_text("direct_url.json")
     except PackageNotFoundError:  # a clone whose src folder is on Python's path
@@ -62,7 +62,7 @@ def _read_origin() -> dict[str, Any]:
 
 
 def _shorten(path: Path) -> str:
-    """Return a path relative to the current folder, if it is inside."""
+    """Return a path relative to the current folder if it is inside that folder."""
     current = Path.cwd()
     return os.fspath(path.relative_to(current) if path.is_relative_to(current) else path)
 

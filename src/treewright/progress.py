@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 EVERY = 0.1
 """Minimum seconds between two reports of one task."""
 SENTENCES_AT_A_TIME = 200
-"""Number of sentences that compiled code processes between two reports; well under a second of work."""
+"""Number of sentences that compiled code processes between two reports, which takes well under a second."""
 
 
 class Step(NamedTuple):

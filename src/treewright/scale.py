@@ -266,8 +266,8 @@ def map_slices(function: Callable[[slice], None], size: int, *, n_jobs: int) -> 
 class _Sent:
     """A function, pickled to be sent to workers; each worker unpickles it on its first call.
 
-    Workers also copy the function from each other. They always get the original function, even while a call
-    changes its data.
+    Workers also copy the function from each other. The copy is always the original function, even while a
+    call changes its data.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -334,7 +334,7 @@ class _Run(Generic[Result]):
         return max(MIN_PENDING, PENDING_PER_THREAD * len(self._list_threads()))
 
     def _list_threads(self) -> list[str]:
-        """Return the address of the worker of each thread of the cluster."""
+        """Return, for each thread of the cluster, the address of its worker."""
         with _connected(self._client):
             n_threads = self._client.nthreads()
         return [worker for worker, n in n_threads.items() for _ in range(n)]

@@ -43,7 +43,7 @@ ErrorHandler = Callable[[str, "TreewrightComponent", list["Doc"], Exception], No
 
 
 class DocSentence(NamedTuple):
-    """A sentence of a Doc: its span, its words (no whitespace tokens), and a tree of them without heads."""
+    """A sentence of a Doc: its span, its words (no whitespace tokens), and their tree without heads."""
 
     span: "Span"
     words: list["Token"]

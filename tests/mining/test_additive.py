@@ -116,7 +116,7 @@ def test_weights_of_a_given_threshold_are_whole_numbers():
         twice.conjunctions_
         == tw.ConjunctionMiner(threshold=5).fit(np.repeat(X, 2, 0), y.repeat(2)).conjunctions_
     )
-    with pytest.raises(InputError, match=r"give sample 0 the weight 0\.5; expected whole numbers"):
+    with pytest.raises(InputError, match=r"gives sample 0 the weight 0\.5; expected whole numbers"):
         tw.ConjunctionMiner(threshold=5).fit(X, y, np.full(100, 0.5))
 
 

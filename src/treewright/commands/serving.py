@@ -49,7 +49,10 @@ def settings(
 def serve(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="Parsers; the first is the default [default: en]."),
+        typer.Argument(
+            metavar="[MODEL]...",
+            help="Parsers to serve; requests use the first unless they name another [default: en].",
+        ),
     ] = None,
     *,
     settings: Chosen,

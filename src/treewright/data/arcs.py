@@ -52,7 +52,7 @@ UNKNOWN, ROOT, OUTSIDE = 0, 1, 2
 """Ids of unknown words and tags, of the root, and of positions outside the sentence."""
 N_SPECIAL = 3
 SPECIAL_NAMES = {"word": ("?", "ROOT", "-"), "tag": ("?", "ROOT/tag", "-")}
-"""Names of these ids; the root has two names, since its word and its tag are different features."""
+"""Names of the special ids; the root has two names, since its word and its tag are different features."""
 SPECIAL_WORDS = (plain_words.UNKNOWN, plain_words.ROOT, plain_words.EDGE)
 SPREAD = 4.0
 """XPOS tags are used if their number is at most this multiple of the number of UPOS tags."""

@@ -163,9 +163,9 @@ def _check(n_samples: int, n_features: int, n_active: int, orders: Sequence[int]
     for first in (0, 1):
         if sum(2.0 ** (1 - order) for order in orders[first::2]) < 1:
             raise InputError(
-                f"orders is {tuple(orders)}; expected more or shorter conjunctions: for each label, which "
-                "has every second value of orders, the sum of 2 ** (1 - order) must be at least 1; otherwise "
-                "parts of conjunctions predict the label"
+                f"orders is {tuple(orders)}; expected more or shorter conjunctions: the values "
+                "belong to labels 1 and 0 alternately, and for each label, the sum of 2 ** (1 - order) must "
+                "be at least 1; otherwise parts of conjunctions predict the label"
             )
     if sum(orders) > n_features:
         raise InputError(f"n_features is {n_features}; expected at least {sum(orders)}, the sum of orders")

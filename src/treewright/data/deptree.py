@@ -14,7 +14,7 @@ from treewright.errors import InputError, quote
 
 UNKNOWN_HEAD = -1
 MOST_DRAWN = 1000
-"""Maximum number of words of a sentence that `print` draws; for a longer one, it prints the `repr`."""
+"""Maximum number of words of a sentence that `print` draws; longer sentences are printed as their `repr`."""
 STRING_COLUMNS = ("words", "lemmas", "upos", "xpos", "feats", "deprels", "deps", "misc")
 MISC_FIELD = 8
 """Index of MISC among the fields after the ID in a line of CoNLL-U."""

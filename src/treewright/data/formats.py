@@ -25,7 +25,7 @@ BRACKETED = re.compile(r"\ufeff?\s*+\(\s*+[^\s()]*+\s*+\(")
 CONLLU_COMMENT = re.compile(r"# *((sent_id|text|global\.columns) *=|(newdoc|newpar)( |\r?$))")
 CONLLU_ROW = re.compile(r"([0-9]+(-[0-9]+|\.[0-9]+)?\t[^\t]*\t|[^\t]*(\t[^\t]*){7})")
 CONLLX_ROW = re.compile(rb"([^\t]*\t){8}[0-9]+\t[^\t]*$")
-"""A row of CoNLL-X: its ninth column is PHEAD, an integer; in CoNLL-U, it has enhanced dependencies."""
+"""A row of CoNLL-X, whose ninth column, unlike in CoNLL-U, is an integer (PHEAD)."""
 CANDIDATE = re.compile(rb"[0-9]+\t[0-9]+\t[^\t]+\t\(")
 """Start of a line of k-best trees in brackets, as written by constituency parsers."""
 N_COLUMNS, LEAST_COLUMNS = 10, 8

@@ -115,8 +115,8 @@ def iter_framenet(source: Source) -> Iterator[FrameSentence]:
     Parameters
     ----------
     source : path or file
-        A file of a lexical unit or of a full text, or a folder. The folder is the release itself, whose
-        lexical units are read first, or any folder with such files.
+        A file of a lexical unit or of a full text, or a folder. A folder may be the release itself,
+        whose lexical units are read first, or any folder with such files.
 
     Yields
     ------
@@ -150,8 +150,8 @@ def read_framenet(source: Source) -> list[FrameSentence]:
     Parameters
     ----------
     source : path or file
-        A file of a lexical unit or of a full text, or a folder. The folder is the release itself, whose
-        lexical units are read first, or any folder with such files.
+        A file of a lexical unit or of a full text, or a folder. A folder may be the release itself,
+        whose lexical units are read first, or any folder with such files.
 
     Returns
     -------
@@ -328,7 +328,7 @@ def _cut(text: str, pattern: re.Pattern[str], tag: str, start: int, end: int) ->
 
 
 def _align(labels: list[_Label], words: list[_Word]) -> list[tuple[Span, bool]]:
-    """Convert character spans to word spans, and flag extended ones; drop labels that cover no word."""
+    """Convert character spans to word spans and flag those that were extended; drop labels without words."""
     aligned = []
     for name, start, end, _ in labels:
         if start is None or end is None:

@@ -1,9 +1,9 @@
 """Head rules, which convert constituents to dependencies.
 
 For each constituent label, a table gives the labels to search for, preceded by the side from which to search,
-``l`` or ``r``. Labels are tried in order, so an earlier label wins whatever its position; among labels joined
-by ``|``, the outermost child with any of them wins. If no label matches, the outermost child on the first
-side is the head. Punctuation is a head only if there are no other children.
+``l`` or ``r``. Labels are tried in order, so a child with an earlier label wins whatever its position; among
+labels joined by ``|``, the outermost child with any of them wins. If no label matches, the outermost child on
+the first side is the head. Punctuation is a head only if there are no other children.
 
 One table is from Yamada & Matsumoto (2003), with the rules of the converter Penn2Malt for noun and verb
 phrases; the other is from Collins (1999, appendix A).

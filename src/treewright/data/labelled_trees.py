@@ -40,7 +40,7 @@ def to_constituents(
         A tree with known heads.
     centre : {"relation", "tag", "word"}
         Label of a word's node. With ``"relation"``, the tag over the word is placed among the dependents, at
-        the word's position. With ``"tag"``, the word is placed at that position, and the relation is the last
+        the word's position. With ``"tag"``, the word itself is placed there, and the relation is the last
         leaf. With ``"word"``, the relation and the tag are the last two leaves.
     column : {"xpos", "upos"}, optional
         Column of the tags (by default `xpos` if any word has one, or else `upos`).

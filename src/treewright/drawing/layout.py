@@ -434,7 +434,7 @@ def _stack_constituents(
 
 
 def _draw_side_branch(out: Point, column: Point, end: float) -> tuple[Stroke, ...]:
-    """Return the line from a node to a child in the next column; for words, it goes on to the last column."""
+    """Return the line from a node to a child in the next column, or to a word in the last column."""
     line = Stroke("line", (("M", (out,)), ("L", (column,))))
     if end <= column[0]:
         return (line,)
@@ -442,7 +442,7 @@ def _draw_side_branch(out: Point, column: Point, end: float) -> tuple[Stroke, ..
 
 
 def _draw_branch(above: Point, place: Point) -> tuple[Stroke, ...]:
-    """Return the line from a node to a child in the next row; for words, it goes on to the lowest row."""
+    """Return the line from a node to a child in the next row, or to a word in the lowest row."""
     top, row = (above[0], above[1] + UNDER), above[1] + ROW
     end = (place[0], place[1] - OVER)
     if place[1] == row:

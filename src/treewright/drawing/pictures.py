@@ -48,7 +48,7 @@ STYLE = (
     "@media (prefers-color-scheme:dark){svg.tw-tree:root{color:#e6edf3;background:#16191d}}"
     "@media print{svg.tw-tree:root{color:#000;background:none}}"
 )
-"""Style sheet: uses the text colour of the page or, in a separate file, colours for light or dark mode."""
+"""Style sheet with the text colour of the page or, in a separate file, colours for light or dark mode."""
 LONGEST_TITLE = 200
 MOST_WORDS, MOST_NODES = 300, 2000
 """Maximum size of trees that notebooks display as drawings."""
@@ -291,7 +291,7 @@ def find_differences(tree: Tree, other: Tree) -> list[int]:
 
 
 def _find_other_nodes(tree: ConstTree, other: ConstTree) -> list[int]:
-    """Return new nodes, and nodes that have another parent than in `other`, unless that parent is new."""
+    """Return new nodes, and nodes whose parent is not new but differs from their parent in `other`."""
     spans, parents = _find_spans(tree), tree.parents().tolist()
     known, above = _find_spans(other), other.parents().tolist()
     places = {(span, known.get(above[node])) for node, span in known.items()}

@@ -137,7 +137,7 @@ def arc_levels(arcs: Sequence[Arc], meet: Callable[[Arc, Arc], bool]) -> dict[Ar
 
 
 def _meet(arc: Arc, other: Arc) -> bool:
-    """Return whether two arcs would be ambiguous in the same column; they may share a head's line."""
+    """Return whether two arcs would be ambiguous in the same column; arcs of one head may share its line."""
     top, bottom = max(min(arc), min(other)), min(max(arc), max(other))
     return top < bottom or (top == bottom and arc[0] != other[0])
 

@@ -6,7 +6,7 @@ whole matrix.
 
 Examples
 --------
-Each example has a tree, with weight 2, and a vector; the features of the square are pairs of their features:
+Each example has a tree, whose kernel has the weight 2, and a vector; the square has pairs of their features:
 
 >>> from treewright.kernels.compose import Part, VectorKernel
 >>> from treewright.kernels.deptree import DependencyTreeKernel

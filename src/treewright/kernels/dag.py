@@ -24,7 +24,7 @@ from treewright.native.kernels.sst import Followers, Listing
 
 Heights = npt.NDArray[np.int8]
 CHUNK = 512
-"""Number of trees per chunk, within which equal subtrees are shared; its tables should fit into a cache."""
+"""Number of trees per chunk, within which equal subtrees are shared; the tables of a chunk fit in a cache."""
 
 
 class Kinds(NamedTuple):
@@ -259,7 +259,7 @@ class Dag:
         return Sorted(bags.indptr, ids, kinds[ids], bags.counts[order])
 
     def find_pairs(self, classes: Ints, child_classes: Ints) -> Ints:
-        """Return an index of the class pair (subtree, child) for each slot of `subtrees.values`."""
+        """Return the number of the class pair (subtree, child) in each slot of `subtrees.values`."""
         owners = np.repeat(np.arange(len(self.symbols)), np.diff(self.subtrees.indptr))
         n_classes = int(classes.max(initial=0)) + 1
         pairs = classes[self.symbols[owners]].astype(np.int64) * n_classes + child_classes
@@ -268,8 +268,8 @@ class Dag:
     def find_heights(self, pairs: Ints) -> Heights:
         """Return the height class of each subtree: 0, 1 or 2.
 
-        The class is 0 for leaves, 1 for a subtree over one leaf whose pair occurs only in such subtrees, and
-        2 for all others.
+        A tag is a subtree whose only child is a leaf. The class is 0 for leaves, 1 for tags whose class pair
+        occurs only in tags, and 2 for all other subtrees.
         """
         sizes = np.diff(self.subtrees.indptr) - 1
         owners = np.repeat(np.arange(len(sizes)), sizes)

@@ -1,11 +1,12 @@
 """Kernels derived from probability models (Titov & Henderson 2005): the features are derivatives.
 
 A candidate is represented by derivatives with respect to the weights of a trained model. The first feature of
-each kernel is a score of the model. The others are the derivatives of this score with respect to the weights
-and biases of the output layer (for a `DecisionList`), or with respect to any weights (for a `GradientList`).
+each kernel is a score of the model. The other features are the derivatives of this score with respect to the
+weights and biases of the output layer (for a `DecisionList`), or with respect to any weights (for a
+`GradientList`).
 
 The derivative of a log probability is a sum over choices, in which each choice of the candidate has the
-weight 1. The kernels differ only in these weights.
+weight 1. The kernels differ only in the weights of choices.
 """
 
 from abc import abstractmethod
@@ -64,8 +65,8 @@ class Slopes(NamedTuple):
     choices : ndarray of float, (n_rows, n_distinct)
         The weight of the logit of each choice.
     steps : ndarray of float, (n_rows, n_steps), or None
-        The sum of these weights at each step. Its negative is the weight of the step's log normaliser. If it
-        is None, normalisers are ignored.
+        The sum of these weights at each step. The negative of this sum is the weight of the step's log
+        normaliser. If `steps` is None, normalisers are ignored.
     mixture : ndarray of float, (n_candidates, n_rows), or None
         Coefficients of the rows. None means that each candidate is one row.
     """

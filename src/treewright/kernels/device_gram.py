@@ -50,7 +50,7 @@ PAIR_BYTES = 96
 CELL_BYTES = 72
 """Number of bytes per pair of children during the evaluation of a pair of nodes."""
 BUCKETS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256])
-"""Numbers of children to which nodes are padded for partial trees; for more children, the last is doubled."""
+"""Padded numbers of children for partial trees; after the last, each further number is twice the previous."""
 
 
 class Counts(NamedTuple):

@@ -108,7 +108,7 @@ def _told(source: Source) -> Iterator[tuple[str, Source]]:
 
 
 def _tell(content: "_Content") -> str:
-    """Detect the format from the first line that is not a comment; marks of trees may be in later lines."""
+    """Detect the format from the first line that is not a comment; trees may begin in later lines."""
     lines = enumerate(content, start=1)
     number, line = next(
         (each for each in lines if each[1].strip() and not each[1].startswith(b"#")), (1, b"")

@@ -87,9 +87,9 @@ def gram(
     out : path, optional
         File for the matrix, in NumPy's ``.npy`` format. It is created when the matrix is complete.
     memory_limit : int
-        Memory limit for the kernel values that are held in memory. The unit is bytes. The matrix is computed
-        in strips of at least one row that fit into this limit. The packed examples are not counted. Without
-        `out`, the whole matrix must fit.
+        Memory limit for the part of the matrix that is computed at a time. The unit is bytes. The matrix is
+        computed in strips of at least one row that fit into this limit. The packed examples are not counted.
+        Without `out`, the whole matrix must fit.
     device : str, optional
         PyTorch device that computes the matrix, such as cuda for a GPU. By default, compiled code on the CPU
         computes it, without PyTorch. Only for subtree, subset tree and partial tree kernels.

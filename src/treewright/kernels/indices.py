@@ -168,7 +168,7 @@ class SubsetIndex(TreeIndex):
 
     @cached_property
     def _pairwise(self) -> tuple[SubsetRows, Sorted, Sorted]:
-        """The subtrees with inner children, unsorted and sorted, and the sorted productions of the others."""
+        """Subtrees with inner children, unsorted and sorted, and sorted productions of all other subtrees."""
         dag, productions = self.dag, self.dag.productions
         is_tall = np.zeros(productions.n_kinds, dtype=np.bool_)
         owners = np.repeat(productions.numbers, np.diff(dag.subtrees.indptr))

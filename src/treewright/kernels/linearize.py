@@ -146,17 +146,17 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
     max_size : int, optional
         Maximum number of nodes in a fragment. In subtrees and subset trees, leaves are not counted.
     max_visits : int
-        Maximum number of fragments to visit in the search for the heaviest. A larger search stops with a
+        Maximum number of fragments to visit in the search for the heaviest ones. A larger search stops with a
         warning, and its result may be incomplete.
     C : float
         Regularisation parameter of the linear model: the cost of an example on the wrong side of the margin.
     class_weight : dict or "balanced", optional
         Factor of `C` for each class, as in `sklearn.svm.LinearSVC`.
     refit : bool
-        Train a linear support vector machine on the fragments. If False, keep their weights in the kernel
-        SVM; if all its fragments are kept, the decision values are the same as in the kernel SVM.
+        Train a linear support vector machine on the fragments. If False, fragments keep their weights from
+        the kernel SVM; if all fragments are kept, the decision values are the same as in the kernel SVM.
     prefit : bool
-        Use `machine` as it is; it must be fitted. If False, train a copy of it on the same examples.
+        Use `machine` as it is; it must be fitted. If False, train a copy of `machine` on the same examples.
     random_state : int
         Seed for the order of the examples in the training of the linear model.
     n_jobs : int

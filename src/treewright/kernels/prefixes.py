@@ -1,9 +1,9 @@
 """The sum of the probabilities of all candidates of a model, estimated from a list of candidates.
 
-The candidates of a list are a sample of all possible candidates. Every other candidate shares a prefix with
-one of them and then differs. The probability of the remainder is estimated by the mean over the continuations
-of that prefix in the list (Henderson 2004; Titov & Henderson 2005, section III-A). The sum over the
-continuations of a prefix is therefore:
+The candidates of a list are a sample of all possible candidates. A candidate that is not in the list shares a
+prefix with one in the list and then differs. The probability of the remainder is estimated by the mean over
+the continuations of that prefix in the list (Henderson 2004; Titov & Henderson 2005, section III-A). The sum
+over the continuations of a prefix is therefore:
 
 - if the input determines the choice (such as a word): its probability times the sum over its continuations;
 - otherwise: the probability-weighted mean, over the choices in the list, of the sums over continuations.
@@ -73,7 +73,10 @@ def log_normalizer(candidates: DecisionList) -> Normalizer:
 def _gather(
     logs: FloatArray, follows: FloatArray, is_observed: bool
 ) -> tuple[float, tuple[FloatArray, FloatArray]]:
-    """Return the sum over a prefix's continuations, and each choice's fraction of the sum and the divisor."""
+    """Return the log of the sum over a prefix's continuations, and two fractions for each choice.
+
+    The sum is a total divided by a divisor; the fractions are the parts of both that come from the choice.
+    """
     total = logsumexp(logs + follows)
     divisor = 0.0 if is_observed else logsumexp(logs)
     in_divisor = np.zeros(len(logs)) if is_observed else np.exp(logs - divisor)

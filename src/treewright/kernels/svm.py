@@ -99,7 +99,7 @@ class RowCache:
         self._used[self.slots[rows]] = self._clock
 
     def get_places(self) -> dict[str, Integers]:
-        """Return which rows are cached; the steps of the solver depend on it."""
+        """Return the state of the cache, on which the steps of the solver depend."""
         clock = np.array([self._clock])
         return {"owners": self._owners, "used": self._used, "fetched": self._fetched, "clock": clock}
 

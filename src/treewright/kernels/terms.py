@@ -133,7 +133,7 @@ def list_vector_terms(kernel: Kernel) -> list[Term]:
     Raises
     ------
     InputError
-        If a vector kernel is not linear: its features are not the columns of the vectors.
+        If a vector kernel is not linear, since its features are then not the columns of the vectors.
     """
     terms = [term for term in _find_terms(kernel, Term(None, 1.0)) if _is_of_vectors(term.kernel)]
     for term in terms:

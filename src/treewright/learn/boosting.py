@@ -148,7 +148,7 @@ class TreeRecord(NamedTuple):
     n_leaves, n_nonzero : int
         Number of leaves, and number of non-zero leaves; only non-zero leaves are kept.
     objective : float
-        Loss plus penalty after the tree.
+        Loss plus penalty after the tree was added.
     lost : float
         Fraction of the total weight that belongs to examples outside the sample.
     seconds : Seconds

@@ -203,7 +203,7 @@ def fit_penalties(
 class _Likelihood:
     """The objective: the negative log-likelihood plus the penalty, with its gradient.
 
-    Features are scaled by `sizes`, which has the same effect as dividing the penalty of each by its trust.
+    Features are scaled by `sizes`, which has the same effect as dividing their penalties by their trust.
     """
 
     def __init__(self, rows: csr_matrix, alternatives: Alternatives, trust: FloatArray | None) -> None:

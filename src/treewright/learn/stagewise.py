@@ -55,7 +55,7 @@ class BinaryMatrix:
 
 
 class TreeGrower:
-    """Grows trees on the rows of a binary matrix, with reused buffers.
+    """Grows trees on the rows of a binary matrix, and reuses its buffers.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class TreeStep(NamedTuple):
     n_leaves, n_nonzero : int
         Number of leaves that were kept, and how many of them have non-zero values.
     loss : float
-        The sum of the log-loss before the tree.
+        The sum of the log-loss before the tree was added.
     """
 
     penalty: float

@@ -136,7 +136,7 @@ class _DualSolver:
         self._margins = lists.excess + lists.base_scores - np.repeat(lists.base_scores[lists.best], sizes)
 
     def mend(self, number: int) -> None:
-        """Move dual weight of a list to its worst violators while this improves the dual objective."""
+        """Shift the dual weights of a list to its worst violators while this improves the dual objective."""
         begin, end = self._spans[number]
         block, shares = self._rows[begin:end], self._shares[begin:end]
         violations = self._margins[begin:end] + block @ self.weights

@@ -61,7 +61,7 @@ def unsplit(tree: DecisionTree, leaves: Leaves, signed: FloatArray, limits: Spli
     """Undo splits that do not improve the objective over all examples; move their examples to kept leaves.
 
     A split is kept if the gains below it exceed the gain of its own node as a leaf. The tree was built on a
-    sample; `leaves` holds the leaf of every example, and `signed` its signed weight.
+    sample; `leaves` and `signed` hold the leaf and the signed weight of every example.
     """
     sums = np.zeros(len(tree.features))
     native.sum_leaves(leaves, signed, sums)

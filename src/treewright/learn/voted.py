@@ -81,7 +81,7 @@ class _Weights(Protocol):
         """Return the kernel values between the rows of a list."""
 
     def move(self, begin: int, end: int, amounts: FloatArray, late: FloatArray) -> None:
-        """Add `amounts[i]` times row i of a list; in `late`, each update is multiplied by its step."""
+        """Add `amounts[i]` times row i of a list; `late` has the amounts multiplied by their steps."""
 
 
 class _Voted:
@@ -177,7 +177,7 @@ class VotedPerceptron(_Voted):
     support_ : ndarray of int, (n_support,)
         The rows of all updates, without duplicates.
     support_rows_ : array or csr_matrix, (n_support, n_features)
-        The features of the support; only with `voting`.
+        The features of the support rows; only with `voting`.
     updates_ : UpdateHistory
         All updates, in order.
 

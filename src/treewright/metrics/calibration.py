@@ -11,7 +11,7 @@ from treewright.errors import InputError
 
 N_BINS = 10
 CONFIDENCE = "Confidence="
-"""Key of the probability of a word's arc in MISC."""
+"""Key in MISC for the probability of a word's arc."""
 
 
 @dataclass(frozen=True)

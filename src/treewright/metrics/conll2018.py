@@ -47,7 +47,7 @@ SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 """The characters of Unicode category Zs."""
 
 ROOT, UNALIGNED = -1, -2
-"""Used instead of the index of a head: for a root, and for a head that is not aligned with a gold word."""
+"""Values instead of the index of a head, for a root and for a head that is not aligned with a gold word."""
 N_SHOWN = 20
 """Number of characters to show where two texts differ."""
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 
 class Ratio(NamedTuple):
-    """A score in percent: `times` a count, divided by the sum of other counts."""
+    """A score in percent: a count multiplied by `times`, divided by the sum of other counts."""
 
     part: str
     wholes: tuple[str, ...]

@@ -28,8 +28,8 @@ MODEL_BYTES, COLUMN_BYTES = 48, 24
 class ActiveFeatures:
     """Weights of the selected features, and the rows in which they are present.
 
-    Each column of the design matrix is a feature. The first is the intercept, if there is one: a feature of
-    order 0 that is present in all rows.
+    Each column of the design matrix is a feature. The first feature is the intercept, if there is one; it has
+    order 0 and is present in all rows.
 
     Parameters
     ----------

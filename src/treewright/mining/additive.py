@@ -322,7 +322,11 @@ class AdditiveFit:
         return chosen
 
     def _choose(self, steps: list[_Step]) -> int:
-        """Return the first step whose loss is within 1 or `GAIN` standard errors of the lowest."""
+        """Return the first step whose loss is close enough to the lowest.
+
+        The difference must be at most one standard error if `one_standard_error` is set, and otherwise at
+        most `GAIN` standard errors.
+        """
         best = int(np.argmin([self._mean(each.losses) for each in steps]))
         allowed = 1.0 if self._options.one_standard_error else GAIN
         for number, step in enumerate(steps[:best]):

@@ -105,7 +105,7 @@ def split_range(
     max_bins : int
         Maximum number of intervals.
     min_bins : int
-        Minimum number of intervals. If the target yields fewer, the most frequent intervals are halved,
+        Minimum number of intervals. If the target yields fewer, intervals with the most samples are halved,
         because a column may be informative only together with others.
     min_count : int
         Minimum number of samples in an interval.

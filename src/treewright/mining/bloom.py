@@ -23,8 +23,8 @@ class SpectralBloomFilter:
     Parameters
     ----------
     limit : int
-        Maximum value of a counter, such as a threshold that keys must exceed. If it is at most 3, a counter
-        takes two bits.
+        Value at which counters stop, such as the threshold that the counts of keys must exceed. If it is at
+        most 3, a counter takes two bits.
     memory : int
         Maximum size of the counters in bytes; rounded down to a power of two.
     n_hashes : int

@@ -297,7 +297,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         """Return the number of trees with the lowest log-loss on held-out samples.
 
         Also return the total weight of all samples divided by the total weight of the training samples.
-        Gradients grow by this factor, and so must the penalty.
+        On all samples, gradients are larger by this factor, so the penalty must be larger, too.
         """
         train, held_out = hold_out(labels, self.validation_fraction, random_state=self.random_state)
         first = max(_first_penalty(weights[train]), LOWEST_PENALTY)

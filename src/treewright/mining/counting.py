@@ -46,7 +46,10 @@ class Sifting:
     memory: int
 
     def admit(self, levels: Sequence[Callable[[], Level]], n_met: int) -> list[Admitted]:
-        """Return the candidates of each level whose #f+ or #f- passes, out of `n_met` visited candidates."""
+        """Return, for each level, which of its candidates pass the filter with #f+ or #f-.
+
+        The size of the filter depends on `n_met`, the number of visited candidates.
+        """
         memory = min(self.memory, max(SMALLEST, BYTES_FOR_EACH * n_met))
         bloom = SpectralBloomFilter(int(self.threshold), memory)
         scratch = make_scratch(self.n_items, self.n_counters, FREE, hashing=True)

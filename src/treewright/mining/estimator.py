@@ -32,7 +32,7 @@ from treewright.model import Array, Arrays, Value, expect, is_within, saved
 from treewright.scale import Client
 
 ADDED_DEGREE, MINED_DEGREE = 5, 3
-"""Degrees used for `degree="auto"`: of conjunctions added to a linear model, and of mined conjunctions."""
+"""Values of `degree="auto"`: if conjunctions are added to a linear model, and if they are mined."""
 DIRECT_ROUNDS = 5
 """Maximum number of rounds of a miner that starts at its final threshold, with `path="auto"`."""
 FINAL_RATE = 0.3
@@ -369,7 +369,7 @@ def repeat_samples(weights: FloatArray) -> npt.NDArray[np.int64]:
     wrong = np.flatnonzero(weights != np.round(weights))
     if len(wrong):
         raise InputError(
-            f"sample_weight or class_weight give sample {wrong[0]} the weight {weights[wrong[0]]:g}; "
+            f"sample_weight or class_weight gives sample {wrong[0]} the weight {weights[wrong[0]]:g}; "
             'expected whole numbers with a given threshold, or threshold="auto"'
         )
     return np.repeat(np.arange(len(weights)), weights.astype(np.int64))

@@ -30,7 +30,7 @@ from treewright.native.mining.literals import (
 DENSE = 0.1
 """Columns in at least this fraction of the rows are searched in dense matrices."""
 NEGATED = 0.05
-"""Other columns may be negated only if they are present in at least this fraction of the rows."""
+"""Columns that are not dense may be negated only if present in at least this fraction of the rows."""
 RIDGE = 0.5
 """Number added to the sum of squared residuals, which lowers the scores of rare conjunctions."""
 ROOM = 1 << 16
@@ -45,7 +45,7 @@ STANDS_OUT = 1.25
 """After the first search, all triples are counted only if no score exceeds the maximum expected by chance by
 this factor."""
 TRIPLES = 3
-"""Maximum number of triples to score, per entry that may be counted."""
+"""Maximum number of triples to score, as a multiple of the number of entries that may be counted."""
 LEAST_SAMPLE = 2000
 """Minimum number of rows in which triples of dense columns are counted."""
 LARGEST_LEVEL = 1 << 20

@@ -155,7 +155,7 @@ class Shares(NamedTuple):
 
 
 class PolynomialSearch:
-    """One search through conjunctions, from parents to extensions by one more column.
+    """A search for conjunctions, which extends the conjunctions kept at each order by one column.
 
     Columns are renumbered from rare to frequent; infrequent columns are left out.
     """
@@ -254,8 +254,8 @@ class PolynomialSearch:
     def _share_out(self, singles: Singles) -> Shares:
         """Divide the remaining memory, or raise an error if the limit is too small.
 
-        Jobs get half of it, or more if the largest job needs more. All jobs have about the same amount of
-        work, apart from the last conjunction of each.
+        Jobs get half of this memory, or more if the largest job needs more. All jobs have about the same
+        amount of work, apart from the last conjunction of each.
         """
         memory, n_jobs, n_counters = self._space.memory, self._space.n_jobs, self._violations.n_counters
         of_feature = FEATURE_BYTES + 24 * (self._degree + n_counters)

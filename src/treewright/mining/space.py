@@ -60,7 +60,7 @@ class Growth(NamedTuple):
 
 
 class SpaceSearch(Protocol):
-    """One coarse-to-fine search through a space, order by order.
+    """A coarse-to-fine search of a feature space, order by order.
 
     `share` is the fraction of the candidates of the last order that were counted: 1 unless there is a limit.
     """

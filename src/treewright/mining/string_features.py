@@ -82,7 +82,7 @@ class StringEstimator(Model, BaseEstimator):  # type: ignore[misc]
         y: Any,  # noqa: ANN401
         checkpoint: str | os.PathLike[str] | None,
     ) -> tuple[Mined, csr_matrix, npt.NDArray[np.int64]]:
-        """Select n-grams; return the result of mining, where n-grams are present, and the class indices."""
+        """Select n-grams; return the result of mining, the n-grams of each text, and the class indices."""
         check_params(self)
         texts = check_texts(X)
         labels = self._check_labels(y, len(texts))

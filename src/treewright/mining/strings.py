@@ -140,7 +140,7 @@ class _Counted(NamedTuple):
 
 
 class StringSearch:
-    """One search through gappy n-grams, from the survivors of an order to their extensions by one item."""
+    """A search for gappy n-grams, which extends the n-grams kept at each order by one item."""
 
     share = 1.0
 

@@ -226,7 +226,7 @@ class SubtreeSpace:
         return range(0, len(self._lists.n_trees), LISTS_AT_ONCE)
 
     def _match(self, span: tuple[int, int], marked: Marked) -> tuple[IntArray, Keys, Integers]:
-        """Return the matches in a range of lists, and their number in each."""
+        """Return the matches in a range of lists, and the number of matches in each list."""
         ends = np.zeros(len(self._lists.n_trees), dtype=np.int64)
         signs = np.empty((len(self.forest.owners), N_SIGNS), dtype=np.uint64)
         begin, room = span[0], ROOM
@@ -288,7 +288,7 @@ def describe_subtree(feature: Sequence[int], keys: Keys, encoder: ArcEncoder) ->
 
 
 class SubtreeSearch:
-    """One search through sub feature trees: first the basic features, then all others, depth-first.
+    """A search for sub feature trees: first the basic features, then all others, depth-first.
 
     Survivors that are not selected are not stored, so memory hardly grows with the order. With a filter, each
     job proceeds order by order.
@@ -431,7 +431,7 @@ class SubtreeSearch:
         return Growth(features, counts[kept], *tally)
 
     def _limit_copies(self, signatures: Keys) -> npt.NDArray[np.bool_]:
-        """Return which features are among the first `copies` with their signature, including lower orders."""
+        """Return which features are among the first `copies` of all orders so far with the same signature."""
         if self._space.copies is None:
             return np.ones(len(signatures), dtype=np.bool_)
         together = np.concatenate([self._taken, signatures])

@@ -120,7 +120,7 @@ def write_index(out: Path) -> bool:
 
 
 def find_headline(table: Table) -> str:
-    """Describe the row with the highest score, except rows of a paper; empty if there is none."""
+    """Describe the row with the highest score, ignoring figures from papers; empty if there is none."""
     scores = [column for column in table.columns if column.show is show.score and "paper" not in column.group]
     for column in scores[:1]:
         rows = [row for row in table.rows if row.get(column.key) is not None and not row.get("is_paper")]

@@ -65,7 +65,7 @@ def reasons_for(comparison: Comparison, rank: int) -> list[tuple[str, float]]:
 
 
 def describe_reasons(reasons: Sequence[tuple[str, float]], rank: int, n_reasons: int) -> str:
-    """Describe the number of features for a candidate, their total weight, and how many are shown."""
+    """Describe the features that favour a candidate: number, total weight, and how many are shown."""
     total, n_features = sum(weight for _, weight in reasons), len(reasons)
     shown = f" (largest {n_reasons} shown)" if n_features > n_reasons else ""
     counted = f"{n_features} feature{'s' if n_features > 1 else ''}"

@@ -1,4 +1,4 @@
-"""Plots of rules, and files of them."""
+"""Plots of rules, and files that list rules."""
 
 import os
 from pathlib import Path

@@ -115,7 +115,7 @@ class ResultStore:
             Log line before training.
         facts : callable
             Returns facts about the trained parser, which are stored together with ``seconds``: the training
-            time, or None if it was interrupted.
+            time, or None if training was interrupted.
         """
         path = self.path("parsers", f"{name}.tw")
         if not path.exists():

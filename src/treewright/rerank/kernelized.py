@@ -136,7 +136,7 @@ class KernelScorer(Model):
         expect(len(self.coef_) == len(self.support_), "coefficients of each support tree")
 
     def trials(self, lists: CandidateLists) -> list[FloatArray]:
-        """Return the scores of candidates; there is only one setting to try."""
+        """Return the scores of candidates under the only setting to try."""
         return [self.score(lists)]
 
     def choose(self, number: int) -> None:

@@ -28,7 +28,7 @@ from treewright.scale import Client
 MIN_PURITY = 0.3
 """Minimum purity of a feature."""
 PURITY_POWER = 4
-"""The trust in a feature is its purity to this power, because most impure features occur by chance."""
+"""The trust in a feature is its purity raised to this power, because most impure features occur by chance."""
 PENALTIES = (100.0, 30.0, 10.0, 3.0)
 """L2 penalties of the log-linear model to choose from."""
 LIGHT_SHARE = 0.02

@@ -2,8 +2,8 @@
 
 The features of a tree are the derivatives of its log odds within its list (Titov & Henderson 2005, equation
 18) with respect to the weights that score arcs. The network chooses the head of each word by a softmax that
-is the same for all trees of a sentence. Its normalisers cancel, so that the efficient kernel, which holds
-them fixed, equals the TOP-reranking kernel.
+is the same for all trees of a sentence. The normalisers of this softmax cancel, so that the efficient kernel,
+which holds them fixed, equals the TOP-reranking kernel.
 
 The derivative of the log-probability of a tree is a sum, over its arcs, of the outer product of the modifier
 and head vectors. There is one feature per weight, more than a hundred thousand in all, but the scores of all
@@ -170,7 +170,7 @@ class NetworkKernelScorer(Model):
         return float(1 / np.sqrt(max(float(np.mean(squares)), 1e-12)))
 
     def trials(self, lists: CandidateLists) -> list[FloatArray]:
-        """Return the scores of candidates; there is only one setting to try."""
+        """Return the scores of candidates under the only setting to try."""
         return [self.score(lists)]
 
     def choose(self, number: int) -> None:
@@ -187,7 +187,7 @@ class NetworkKernelScorer(Model):
     def _read(
         self, lists: CandidateLists, numbers: Integers, what: str | None = None
     ) -> Iterator[tuple[int, ListVectors]]:
-        """Yield the vectors of lists, given by number."""
+        """Yield the vectors of the lists with these numbers."""
         starts: Sequence[int] = range(0, len(numbers), READ_AT_A_TIME)
         for start in track(starts, what, unit="batches") if what else starts:
             some = numbers[start : start + READ_AT_A_TIME].tolist()

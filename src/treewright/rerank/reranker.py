@@ -92,13 +92,13 @@ class DependencyReranker(ParserWrapper):
         Maximum order of features (default: 3 for subtrees, 2 for conjunctions). The subtree kernel has no
         limit.
     threshold : float
-        Gradient-mining threshold; a higher one selects fewer features.
+        Threshold of gradient mining; a higher threshold selects fewer features.
     k : int
         Number of candidate trees per sentence.
     folds : int
         Number of jackknife folds for the candidate lists.
     fold_epochs : int, optional
-        Training epochs of the fold parsers (default: the parser's epochs, at most 3).
+        Training epochs of the jackknife parsers (default: the parser's epochs, at most 3).
     target : {"gold", "best"}
         Train to choose the gold tree, or the best tree of the list. With "gold", missing gold trees are
         added.
@@ -125,7 +125,7 @@ class DependencyReranker(ParserWrapper):
         Filter and weight features by their purity. Purity measures how consistently a feature favours correct
         or wrong trees.
     light_share : float
-        Fraction of the total absolute weight to drop, lightest features first.
+        Fraction of the total absolute weight to drop, smallest weights first.
     ranker : {"loglinear", "perceptron"}
         Model of the feature weights. The log-linear model learns a correction to the parser's scores; the
         perceptron is the model in the paper.

@@ -132,7 +132,7 @@ class RerankerTrainer:
         gold: Sequence[IntArray],
         dev: Sequence[DepTree] | None,
     ) -> tuple[TrainingLists, CandidateLists, list[IntArray]]:
-        """Return lists for training and lists for tuning; the latter from the dev set if there is one."""
+        """Return lists for training and for tuning; the tuning lists are from the dev set if there is one."""
         if dev:
             tuning = CandidateLists.from_structures(parser.structures(dev, self.reranker.k))
             return self._with_target(lists, gold), tuning, [parser.lifted(tree).heads for tree in dev]

@@ -148,7 +148,7 @@ def combine(lists: CandidateLists, votes: FloatArray, beta: float) -> FloatArray
 
 
 def divide_mass(lists: CandidateLists, final: FloatArray) -> FloatArray:
-    """Return candidate probabilities: a softmax of final scores, times the parser's total for the list."""
+    """Return probabilities: a softmax of final scores, times the parser's total probability of the list."""
     mass = np.add.reduceat(lists.probabilities, lists.indptr[:-1])
     total = np.repeat(np.minimum(mass, 1.0), np.diff(lists.indptr))
     probabilities: FloatArray = np.exp(lists.log_softmax(final)) * total

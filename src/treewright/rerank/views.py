@@ -217,7 +217,7 @@ class KernelView(View):
 
 
 def make_view(kernel: Kernel | None, *, cache_memory: int) -> View:
-    """Return the view for a kernel, or for feature vectors; features are cached in `cache_memory` bytes."""
+    """Return the view for a kernel or for feature vectors; its feature cache has `cache_memory` bytes."""
     return view_class(kernel)().attach(kernel, cache_memory)
 
 

@@ -1,6 +1,6 @@
 """Hand-crafted features of arguments, as templates (see `treewright.data.templates`).
 
-Each feature describes one argument: the atoms of templates are just the names of functions.
+Each feature describes one argument, so the atoms of templates are just the names of functions.
 
 The standard set is that of the CoNLL-2005 shared task, which is based on Gildea and Jurafsky (2002,
 "Automatic labeling of semantic roles"). The extended set adds neighbours, prepositions, the frame of the

@@ -112,7 +112,7 @@ LANGUAGE = TemplateLanguage(ALL_VALUES)
 
 
 def list_candidates(tree: ConstTree, shape: Shape, proposition: Proposition) -> list[Argument]:
-    """Return the candidate arguments of a predicate; of nodes with the same words, only the highest."""
+    """Return the candidate arguments of a predicate; the highest of several nodes with the same words."""
     places: dict[tuple[int, int], int] = {}
     for node in sorted(find_candidates(shape, proposition.predicate)):
         places[shape.starts[node], shape.ends[node]] = node

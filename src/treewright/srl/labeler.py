@@ -369,7 +369,7 @@ class _Task(NamedTuple):
 
 
 def assign_roles(values: FloatArray, classes: Sequence[str]) -> list[str]:
-    """Return the roles of a predicate's arguments with the largest total score and no repeated core role.
+    """Return roles of a predicate's arguments that maximise the total score without repeating a core role.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ PARAGRAPH_BREAK = "\u2029"
 
 
 class CharacterTable(NamedTuple):
-    """Cached properties of all Unicode characters; the kind 0 means that they are not computed yet."""
+    """Cached properties of all Unicode characters; the kind is 0 until the properties are computed."""
 
     points: npt.NDArray[np.uint32]
     folded: npt.NDArray[np.uint32]

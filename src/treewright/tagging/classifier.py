@@ -261,7 +261,7 @@ def hash_words(words: Sequence[str], attribute: int = WORD) -> npt.NDArray[np.ui
 
 
 def _fold(letter: str) -> str:
-    """Return the first character of the lower-cased letter, or 0 for a digit."""
+    """Return a letter in lower case, as a single character, or 0 for a digit."""
     return "0" if letter.isdigit() else letter.lower()[0]
 
 

@@ -83,7 +83,7 @@ A tag combines UPOS and XPOS; a label adds the morphological features.
 MIN_COUNT, LARGE = 2, 5000
 """Minimum count of a feature if there are at least `LARGE` training sentences; otherwise it is 1."""
 MIN_CLASS_COUNT, MIN_CLASS_SHARE = 3, 0.05
-"""Minimum count of words that get a tag class, and minimum relative frequency of the tags in a class."""
+"""Minimum count for a word to get a tag class, and minimum relative frequency of the tags in its class."""
 TAGGED_AT_A_TIME = 10_000
 """Number of sentences per batch."""
 

@@ -172,14 +172,14 @@ t.start t.since t+1.shape
 MIN_COUNT = 2
 PENALTY, SHUFFLED_PENALTY = 3e-3, 1e-4
 MIN_SHUFFLED, N_SHUFFLED = 2500, 2
-"""Minimum number of training sentences for also learning sentence boundaries from shuffled copies of the
-text, and number of these copies. Shuffling creates more pairs of adjacent sentences."""
+"""Minimum number of training sentences at which sentence boundaries are also learnt from shuffled copies of
+the text, and number of these copies. Shuffling creates more pairs of adjacent sentences."""
 BLOCK = 1 << 15
 """Number of characters per block."""
 MARGIN = 1 << 10
 """Number of characters at the end of a block that are processed again with the next block, as context."""
 MIN_CASED, FREQUENT = 3, 20
-"""Minimum counts of a word inside sentences, for having a case class and for being classed as frequent."""
+"""Minimum counts inside sentences for a word to have a case class, and to be classed as frequent."""
 CASE_SHARES = [0.02, 0.2, 0.8, 0.98]
 """Thresholds between case classes: fractions of capitalised occurrences inside sentences."""
 MIN_UNSPACED_SHARE = 0.2
@@ -463,7 +463,7 @@ class Tokenizer(Model):
 
         Memory use does not grow with the text, except for white space before a sentence, which is kept in
         full. Sentences of more than about 30,000 characters are cut, and white space at the end of the text
-        is truncated if it is longer.
+        is truncated if it is longer than that.
         """
         self.check_is_fitted()
         buffer = _Buffer(pieces)

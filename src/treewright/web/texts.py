@@ -22,7 +22,7 @@ CLOSING = frozenset("\"'”’»)]")
 
 
 class Splitter:
-    """Splits plain text into sentences and words, with spaCy's rules if it is installed, or else simple ones.
+    """Splits plain text into sentences and words, with the rules of spaCy (if installed) or simpler rules.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Splitter:
 def read_text(
     text: str, splitter: Splitter | Tokenizer, *, raw: bool = False
 ) -> list[DepTree] | list[ConstTree]:
-    """Read CoNLL-U, trees in brackets or plain text; the format is detected unless `raw`.
+    """Read CoNLL-U, trees in brackets or plain text; the format is detected unless `raw` is true.
 
     In CoNLL-U, heads may be missing.
     """
@@ -108,7 +108,7 @@ def _pieces(chunk: str) -> Iterator[str]:
 
 
 def _runs(marks: str) -> Iterable[str]:
-    """Return punctuation marks separately, but repeated ones together."""
+    """Split punctuation into single marks; repetitions of a mark stay together."""
     return ("".join(same) for _, same in groupby(marks))
 
 

@@ -240,7 +240,7 @@ def percolate(source, label, numbers, tests, tree, leaves):
 
 @inlined
 def has_shared(tests, node, items, frontier, place, begin, size, start, stop):
-    """Return whether an inference has the feature that a node tests, which does not depend on the head."""
+    """Return whether an inference has the head-independent feature that a node tests."""
     kind, predicate, value = tests.kinds[node], tests.predicates[node], tests.values[node]
     is_present = False
     if kind < CHILDREN:
@@ -259,7 +259,7 @@ def has_shared(tests, node, items, frontier, place, begin, size, start, stop):
 
 @in_place
 def has_headed(tests, node, items, frontier, place, begin, size, head):
-    """Return whether an inference has the feature that a node tests, which depends on the head."""
+    """Return whether an inference has the head-dependent feature that a node tests."""
     kind, predicate, value = tests.kinds[node], tests.predicates[node], tests.values[node]
     first = place.offset + begin
     if kind == HEAD:

@@ -25,9 +25,9 @@ TOP = 0
 
 
 class Items(NamedTuple):
-    """Words, an end-of-sentence item, and constituents: their predicate values, spans and only children.
+    """Words, an end-of-sentence item, and constituents: their predicate values and spans, and the only child.
 
-    The only child is -1 if there is no child or more than one.
+    The entry for the only child is -1 if an item has no child or more than one.
     """
 
     values: np.ndarray
@@ -201,7 +201,7 @@ def count_sizes(grammar, begin, length):
 
 @inlined
 def size_at(grammar, number, length):
-    """Return one of the numbers that `count_sizes` counts; the top node can also have all remaining items."""
+    """Return a number of children, given its index among the numbers that `count_sizes` counts."""
     return number + 1 if number < grammar.max_children else length
 
 
@@ -307,7 +307,7 @@ def list_inferences(cuts, grammar, is_shifting, inferences):
 
 @in_place
 def mark_considered(grammar, items, cuts, inferences, label, is_used):
-    """Mark the positions at which a label is considered; the number after all labels is the shift."""
+    """Mark the positions at which a label is considered; the number after all labels stands for the shift."""
     is_shift = label == grammar.firsts.shape[0]
     for number in range(inferences.states.size):
         state, begin, size = inferences.states[number], inferences.begins[number], inferences.sizes[number]

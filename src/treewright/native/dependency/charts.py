@@ -27,7 +27,7 @@ class ChartNodes(NamedTuple):
     """The numbers of nodes; -1 for nodes that do not exist.
 
     Which nodes exist below a word does not depend on its head, so nodes that differ only in the arc into the
-    word are adjacent. The first of them is stored here.
+    word are adjacent. Only the first of these nodes is stored here.
     """
 
     half: np.ndarray
@@ -39,7 +39,7 @@ class ChartNodes(NamedTuple):
     link: np.ndarray
     """Nodes by arc."""
     arc: np.ndarray
-    """The number of each arc, by head and modifier; not a node."""
+    """Numbers of arcs, not of nodes, by head and modifier."""
     place: np.ndarray
     """Index of each arc among the arcs into its modifier."""
 

@@ -171,7 +171,7 @@ def _count_open(subtrees, kinds, subtree):
 
 @in_place
 def _write_positions(subtrees, kinds, arena, frame, column, subtree, target):
-    """Write the positions of the columns of a fragment after growth in a column."""
+    """Write the positions of the columns of a fragment that has grown in a column."""
     position = arena[frame.begin + column]
     for place in range(subtrees.indptr[subtree + 1] - 1, subtrees.indptr[subtree], -1):
         position += 1

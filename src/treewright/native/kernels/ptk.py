@@ -41,7 +41,7 @@ class PartialRows(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Blocks of adjacent places of a listing that have the same production, sorted by chunk and symbol.
+    """Blocks of adjacent places in a listing that have the same production, sorted by chunk and symbol.
 
     Symbol s of chunk c has the blocks from `indptr[c, s]`; `places` are their starts. `child_symbols` and
     `child_places` are the symbol and the place of the child in each slot of the listing; a leaf gets the
@@ -121,7 +121,7 @@ def _match(mine, begin, n_mine, others, slot, n_others, matches):
 
 @inlined
 def weigh_gaps(matches, n, powers):
-    """Set the weight of the gaps between two pairs; zero unless one follows the other in both trees."""
+    """Set the weight of the gaps between two pairs; 0 unless one pair follows the other in both trees."""
     for later in range(1, n):
         for earlier in range(later):
             gap = matches.mine[later] - matches.mine[earlier] - 1

@@ -271,9 +271,9 @@ def subtract_sums(pool, slot):
 def build_tree(rows, signed, pool, frames, order, limits, tree):
     """Split nodes, root first, until no split improves the objective; return the number of nodes.
 
-    The larger side of a split takes the slot of the parent, and its sums minus those of the smaller side. The
-    smaller side is pushed on top, so the number of pending nodes is at most logarithmic in the number of
-    examples.
+    The larger side of a split takes the slot of the parent; its sums are those of the parent minus those
+    of the smaller side. The smaller side is pushed on top, so the number of pending nodes is at most
+    logarithmic in the number of examples.
     """
     n_nodes, slot = 1, 0
     while slot >= 0:

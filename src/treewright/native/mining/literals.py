@@ -66,7 +66,7 @@ class Parents(NamedTuple):
 
 
 class LiteralPlaces(NamedTuple):
-    """The rows where conjunctions are true, and the positions after them in these rows.
+    """The rows where conjunctions are true, and the position after the last item in each row.
 
     `rows`, `starts` and `sizes` are for each prefix of a conjunction. `spread_rows` and `spread_starts` are
     for conjunctions that differ only in the last item; the places for a last item start at `begins[item]`,
@@ -190,7 +190,7 @@ def close_group(items, end, places):
 
 @inlined
 def score_difference(whole, part, n_outputs, ridge):
-    """Return the score of the rows that are in the whole but not in the part."""
+    """Return the score of the rows in `whole` that are not in `part`, given the sums of both."""
     best = 0.0
     for output in range(n_outputs):
         total = whole[output] - part[output]
@@ -210,7 +210,7 @@ def write_scored(scored, number, parent, literal, score):
 
 @in_place
 def find_places(item, depth, rows, places):
-    """Find where a conjunction is true, from the places of all its items but the last."""
+    """Find where a conjunction is true, given where the conjunction without its last item is true."""
     n_found = 0
     if depth == 0:
         for place in range(rows.item_indptr[item], rows.item_indptr[item + 1]):

@@ -11,7 +11,7 @@ from treewright.native.mining.subtrees import N_DEPTHS
 N_SIGNS = 4
 """Number of 64-bit words in the signature of an arc."""
 FEW = 8
-"""Maximum number of children of a node, per basic feature of an arc, for which all children are scanned."""
+"""All children of a node are scanned if there are at most this many per basic feature of the arc."""
 FREE = -1
 
 

@@ -17,11 +17,11 @@ SPACE, LINE, PARAGRAPH = 1, 2, 3
 
 POINT, FOLDED, KIND, REST, REST_SHAPE, NEXT, WORD_BEGIN, WORD_END, WORD_OVER = range(9)
 BEGUN, BEGUN_SHAPE, BEGUN_SIZE = range(9, 12)
-"""Attributes of a character. Those from `BEGUN` on describe its token up to and including the character."""
+"""Attributes of a character; from `BEGUN` on, attributes of its token up to and including the character."""
 N_CHARACTER_ATTRIBUTES = 12
 FORM, LOWER, SHAPE, SUFFIX, FIRST, LAST, SIZE, GAP, CLASS, AHEAD = range(10)
 SINCE, OPEN, START, PREVIOUS = range(10, 14)
-"""Attributes of a token. Those from `SINCE` on describe its sentence up to and including the token."""
+"""Attributes of a token; from `SINCE` on, attributes of its sentence up to and including the token."""
 N_TOKEN_ATTRIBUTES = 14
 PADDING = 9
 """Number of rows of zeros before and after the attributes of units."""

@@ -226,7 +226,8 @@ class TrainingSet:
     max_children : int
         Maximum number of children of a constituent.
     only_known : bool
-        Consider a label only if it occurred in training with this first and last child (or single child).
+        Consider a label only if it occurred in training with the same first and last child (or the same
+        single child).
 
     Attributes
     ----------

@@ -96,7 +96,7 @@ class ConstituentParser(ConstituentAnnotator):
     Parameters
     ----------
     strategy : {"shift-reduce", "original"}
-        Order of inferences; "original" is the order of the paper, and slower. An inference builds a
+        Order of inferences; "original" is the order in the paper, which is slower. An inference builds a
         constituent from adjacent items. With "shift-reduce", constituents start at a focus that moves from
         right to left; with "original", no constituent starts further right than the previous one.
     tags : {"gold", "predicted"}

@@ -83,7 +83,7 @@ class Learners:
     n_jobs : int
         Number of threads.
     checkpoint : Checkpoint, optional
-        Stores each step; training resumes from it.
+        Checkpoint that stores each step, and from which training resumes.
 
     Attributes
     ----------

@@ -120,7 +120,7 @@ class ChartDecoder(Model):
     ) -> Trees:
         """Return the heads of the `k` best trees, (k, rows), and their scores, (sentences, k).
 
-        Only trees with the `fixed` heads are considered; there must be at least one.
+        Only trees with the `fixed` heads are considered; at least one such tree must exist.
         """
         corpus = batch.corpus
         heads = np.zeros((k, len(corpus.values)), dtype=np.int32)

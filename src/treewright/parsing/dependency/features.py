@@ -211,9 +211,9 @@ class TemplateSet:
     pair : str
         Templates of a head with two adjacent modifiers.
     grandchild : str
-        Templates of an arc with the head of its head.
+        Templates of grandchildren: a modifier, its head, and the head of this head.
     grand_sibling : str
-        Templates of a pair with the head of its head.
+        Templates of grand-siblings: two adjacent modifiers, their head, and the head of this head.
     triple : str
         Templates of a head with three adjacent modifiers.
     pruning : str
@@ -389,7 +389,7 @@ class Encoder(Model):
         )
 
     def _look_up(self, token: tuple[str, ...]) -> tuple[list[int], list[int]]:
-        """Return the numbers of a token and cache them."""
+        """Return the integers that encode a token, and cache them."""
         *vocabularies, morph = self.vocabularies
         attributes, morphs = _analyse(token)
         ids = [one.numbers.get(value, UNKNOWN) for one, value in zip(vocabularies, attributes, strict=True)]

@@ -100,7 +100,7 @@ t.pos t.feats m.pos h.pos
 SIBLING_TEMPLATES = """
 t.pos m.pos h.pos
 """
-"""In templates of a child or a sibling, `t` is that word; features include the order of the three words."""
+"""In these templates, `t` is the child or sibling; features include the order of `h`, `m` and `t`."""
 
 COUNT_BITS = 24
 NOTHING_GIVEN = np.empty((0, 0))
@@ -110,8 +110,8 @@ class Labeler(Model):
     """Classifier of dependency relations, given the heads.
 
     A word can get any relation that occurred in training with its tag, the tag of its head and the direction
-    of the arc. If there is none, it can get any relation that occurred with its tag; if there is none either,
-    it can get any relation. Root arcs and other arcs have separate sets of relations.
+    of the arc. If there is no such relation, any relation that occurred with its tag is allowed, or else any
+    relation at all. Root arcs and other arcs have separate sets of relations.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Labeler(Model):
         trees : sequence of DepTree
             Training trees.
         encoder : Encoder
-            Encoder built from these trees, or from more trees.
+            Encoder built from these trees, and possibly from other trees as well.
         """
         check_params(self)
         _check_heads(trees)

@@ -36,7 +36,7 @@ THRESHOLD, MAX_HEADS = 5e-3, 12
 """Default threshold and default maximum number of heads of the last pruning stage."""
 COARSE_RATE, FINE_RATE = 0.1, 0.05
 COMPACT = (4, 2.0**-2.5)
-"""Number of magnitudes in compact files, and the smallest one relative to the largest weight."""
+"""Number of distinct non-zero magnitudes in compact files, and the smallest relative to the largest."""
 NO_CODES = np.empty(0, dtype=np.int32)
 
 

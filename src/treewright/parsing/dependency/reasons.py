@@ -148,8 +148,8 @@ def arc_reasons(
 ) -> list[list[WeighedFeature]]:
     """Return up to `n` features that involve each arc of a tree, largest weight first.
 
-    A feature and its variant with the distance count as one. A feature of several arcs is listed under each
-    of them.
+    A feature and its variant that includes the distance are listed as one feature. A feature of several arcs
+    is listed under each of them.
     """
     features = PartFeatures(tree, scorer, encoder)
     parts = parts_of(tree.heads.tolist(), scorer.order)

@@ -223,7 +223,7 @@ class ParserTrainer:
         return shared, [*found.pruners]
 
     def _tag_folds(self, trees: Sequence[DepTree], n_folds: int) -> Sequence[DepTree]:
-        """Return trees with the tags used for parsing; tags are predicted with the parsers' folds."""
+        """Return trees with the tags used for parsing; predicted tags use the same folds as the parsers."""
         parser = self.parser
         if parser.tags == "gold":
             return trees

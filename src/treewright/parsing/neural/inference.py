@@ -46,7 +46,8 @@ class ReadSentence(NamedTuple):
     label_heads, label_modifiers : array, (n + 1, size)
         Vectors that score relations.
     parts : dict of str to array, (n + 2, size)
-        Vectors that score second-order parts, by kind of part and role of words; the last row means no word.
+        Vectors that score second-order parts, by kind of part and role of words; the last row stands for no
+        word.
     """
 
     arcs: Floats
@@ -59,8 +60,8 @@ class EncoderRunner:
     """Runs the sentence encoder of a trained network; it is thread-safe.
 
     Results do not depend on the number of threads or on earlier sentences. With the OpenBLAS code for AVX-512
-    (SkylakeX), they do not depend on the other sentences of a batch either. With the OpenBLAS code for AVX2,
-    and perhaps with other libraries, the last bits of a row of a product depend on its position, and
+    (SkylakeX), results do not depend on the other sentences of a batch either. With the OpenBLAS code for
+    AVX2, and perhaps with other libraries, the last bits of a row of a product depend on its position, and
     therefore on the other sentences.
 
     Parameters

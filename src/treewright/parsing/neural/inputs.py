@@ -136,7 +136,7 @@ class WordInputs(Model):
         trees : iterable of DepTree
             Training sentences.
         min_count : int
-            Minimum count of a word or lemma.
+            Minimum count for a word or lemma to have its own number.
         vectors : WordVectors, path or file, optional
             Word vectors, or their file; see `read_vectors`. Vectors of training words are always kept.
         max_vectors : int, optional
@@ -246,7 +246,7 @@ class WordInputs(Model):
         return rows
 
     def _look_up(self, token: tuple[str, ...]) -> tuple[tuple[int, ...], list[int]]:
-        """Return the numbers of a word and cache them."""
+        """Return the integers that encode a word, and cache them."""
         *values, feats = token
         ids = tuple(self.vocabularies[name].id(value) for name, value in zip(COLUMNS, values, strict=True))
         features = self.vocabularies["feats"].ids(_features(feats))

@@ -163,7 +163,10 @@ class ParserNetwork(SentenceEncoder):
         return torch.einsum("bnx,lxy,bny->bnl", below, self.label_tensor, above)
 
     def read_parts(self, states: Tensor) -> dict[str, Tensor]:
-        """Return vectors of words in each role, (sentences, longest + 1, size); the last means no word."""
+        """Return the vectors of words in each role, (sentences, longest + 1, size).
+
+        The last position stands for no word.
+        """
         last = self.absent.expand(len(states), 1, -1)
         return {
             name: torch.cat([self._drop_shared(layer(states)), last], dim=1)

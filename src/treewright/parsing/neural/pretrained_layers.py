@@ -16,7 +16,8 @@ class PretrainedLayers(nn.Module):
     Parameters
     ----------
     sizes : mapping of str to int
-        Sizes of word vectors ("vectors") and of encoder states ("encoder"); unused ones are 0 or missing.
+        Sizes of word vectors ("vectors") and of encoder states ("encoder"); the size of an unused input is 0
+        or missing.
     """
 
     vectors: nn.Linear

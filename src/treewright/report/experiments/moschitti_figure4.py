@@ -31,7 +31,7 @@ from treewright.report.moschitti.times import DEPTH_DECAY, PAPER, PARTIAL_DECAY,
 from treewright.report.tables import Column, Findings, Row, Table
 
 STEP = 10
-"""Difference between two sizes, in nodes."""
+"""Difference between consecutive sizes, in nodes."""
 N_TREES, LEAST_TREES, N_PAIRS = 500, 20, 2000
 """Maximum and minimum number of trees of each size, and number of random pairs."""
 LEAST_SIZES = 4

@@ -74,9 +74,9 @@ class TitovTable1Settings(DerivedSettings):
     Parameters
     ----------
     small_threshold : int
-        Minimum count of words in the small vocabulary.
+        Minimum count for a word to be in the small vocabulary.
     all_sentences : int
-        Train rerankers that use all network weights on the lists of the first N training sentences.
+        Maximum number of training sentences for rerankers that use all network weights.
     n_seeds : int
         Number of random seeds, starting with the value of --seed. With several seeds, scores are means over
         seeds.
@@ -88,7 +88,7 @@ class TitovTable1Settings(DerivedSettings):
 
     @property
     def fewer_lists(self) -> dict[str, int]:
-        """Maximum number of candidate lists, by the choice of weights."""
+        """Maximum number of candidate lists for each choice of network weights."""
         return {"all": self.all_sentences}
 
 

@@ -69,7 +69,7 @@ class TitovTable2Settings(DerivedSettings):
     Parameters
     ----------
     sst_sentences : int
-        Train rerankers with tree kernels on the candidate lists of the first N training sentences.
+        Maximum number of training sentences for rerankers with tree kernels.
     leftcorner_parser : Path, optional
         LeftCornerParser trained with gold tags (by default, one is trained).
     constituent_parser : Path, optional
@@ -88,7 +88,7 @@ class TitovTable2Settings(DerivedSettings):
 
     @property
     def fewer_lists(self) -> dict[str, int]:
-        """Maximum number of candidate lists, by kernel."""
+        """Maximum number of candidate lists for each kernel."""
         return {SST: self.sst_sentences}
 
 

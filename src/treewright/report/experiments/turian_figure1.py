@@ -18,7 +18,7 @@ ABOUT_TREES = (
 
 @experiment("turian-figure1", TaggedSettings)
 def figure1(settings: TaggedSettings, inputs: Inputs) -> Findings:
-    """Show how the dev score, the number of parameters and the lost weight change during training."""
+    """Show the dev score, number of parameters and weight lost by sampling for each training step."""
     bench, systems = ConstituentBench(settings, inputs), settings.systems()
     rows = [
         {"title": system.title, **step._asdict(), "lost": 100 * step.lost}

@@ -66,7 +66,8 @@ class TurianTable2Settings(ConstituentSettings):
     label : str, optional
         Label whose trees are profiled (default: the label with the most examples).
     penalty : float, optional
-        Penalty at which trees are profiled (default: that of the best parser, trained first).
+        Penalty at which trees are profiled (default: that of the best training step). The default
+        requires training a parser first.
     n_trees : int
         Number of trees over which the profile is averaged.
     most_seconds : float

@@ -28,7 +28,7 @@ from treewright.srl.roles import COSTS, MINED, SUMS, TREE_COST, TREE_KERNELS, Ro
 
 MERGED, SEPARATE = "merged", "separate"
 EDITION = 2
-"""Version of the training; increase it to invalidate stored results."""
+"""Version of the training code; increase it to invalidate stored results."""
 WITHOUT_RESULT = ("cache_memory",)
 """Options that do not affect results."""
 

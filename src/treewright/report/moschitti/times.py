@@ -1,4 +1,4 @@
-"""Training time of one SVM with the fast and the naive tree kernel, in one run.
+"""Training time of an SVM with the fast and with the naive tree kernel, measured in the same run.
 
 Moschitti (2006) trains an SVM for ARG0 against all other roles: 6 hours with the fast kernel, more than a
 week with the naive one. Here both kernels use the same solver; only the computation of kernel values differs.
@@ -45,7 +45,7 @@ Make = Callable[[Sequence[ConstTree]], PackedExamples]
 
 
 class NaiveTrees(PackedExamples):
-    """Trees for the naive algorithm of the normalised subset tree kernel: it visits all pairs of nodes."""
+    """Trees for the naive algorithm of the normalised subset tree kernel, which visits all pairs of nodes."""
 
     def __init__(self, trees: Sequence[ConstTree], decay: float = SUBSET_DECAY) -> None:
         self._evaluate = naive_subset_trees(trees, decay)
@@ -136,7 +136,7 @@ def extrapolate(rows: Sequence[dict[str, Any]], kind: str, size: int) -> float:
 
 
 def fit_exponent(sizes: FloatArray, times: FloatArray) -> tuple[float, float]:
-    """Return the exponent of the growth of times with size, and its standard error, by a log-log fit."""
+    """Fit a power law to times by size; return the exponent and its standard error."""
     x, y = np.log(sizes), np.log(times)
     slope, constant = np.polyfit(x, y, 1)
     variance = np.sum((y - slope * x - constant) ** 2) / (len(x) - 2)
@@ -144,7 +144,7 @@ def fit_exponent(sizes: FloatArray, times: FloatArray) -> tuple[float, float]:
 
 
 def fit_exponents(rows: Sequence[dict[str, Any]]) -> dict[str, tuple[float, float]]:
-    """Return, for each kernel, the exponent of the growth of its time, and the standard error."""
+    """Return, for each kernel, the exponent with which its time grows, and the standard error."""
     both = _with_both(rows)
     sizes = np.array([float(row["n_arguments"]) for row in both])
     return {kind: fit_exponent(sizes, np.array([row[kind] for row in both])) for kind in MAKERS}

@@ -204,7 +204,7 @@ class Bench:
     def comparison(
         self, outcome: DependencyOutcome, base: DependencyOutcome, metric: str = "uas"
     ) -> dict[str, Any]:
-        """Return the cells of a row that compare an outcome with another; empty without trees."""
+        """Return the cells that compare an outcome with another; empty if the outcome has no trees."""
         if not outcome.trees:
             return {}
         test = self.compare(outcome, base, metric)

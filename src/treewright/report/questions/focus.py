@@ -18,7 +18,7 @@ PHRASE_TAGS = NOUN_TAGS | {
 }  # fmt: skip
 """Tags of the words of a noun phrase."""
 OPENING_TAGS = frozenset(("DT", "PRP$"))
-"""Tags at which a phrase with a noun ends."""
+"""Tags that begin a new phrase if the current phrase already has a noun."""
 LINKS = frozenset(("of", "for"))
 """Words that link a phrase to the focus, as in "the name of the river"."""
 LONGEST_GAP = 4
@@ -26,7 +26,7 @@ LONGEST_GAP = 4
 MOST_PHRASES = 2
 SUFFIX_LENGTH = 3
 LONGEST = 8
-"""Maximum length of a question as a feature."""
+"""The feature for the length of a question counts at most this many words."""
 SHAPES = ((r"[A-Z]+", "A"), (r"[a-z]+", "a"), (r"[0-9]+", "0"))
 
 

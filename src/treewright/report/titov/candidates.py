@@ -79,7 +79,7 @@ class DerivedSettings(ThreadedSettings):
     systems : tuple of str, optional
         Rows of the table (default: all).
     large_threshold : int
-        Minimum count of words in the large vocabulary.
+        Minimum count for a word to be in the large vocabulary.
     units : int, optional
         Number of hidden units of the networks (default: the parser's).
     cell : {"gated", "tanh", "sigmoid"}
@@ -156,7 +156,7 @@ class DerivedSettings(ThreadedSettings):
 
     @property
     def fewer_lists(self) -> dict[str, int]:
-        """Maximum number of candidate lists, by kernel or choice of weights."""
+        """Maximum number of candidate lists for each kernel or choice of network weights."""
         return {}
 
     def n_lists(self, kernel: str, weights: str = "output") -> int | None:
@@ -314,7 +314,7 @@ class DerivedBench(ConstituentBench):
         Whether to score the dev set instead of the test set. In that case, or without a dev set, tuning uses
         held-out training sentences.
     leftcorner_parser, constituent_parser : Path, optional
-        Parsers trained with gold tags (by default, they are trained).
+        Files of parsers trained with gold tags; a parser without a file is trained.
     """
 
     def __init__(
@@ -372,8 +372,8 @@ class Candidates:
     parser : LeftCornerParser or ConstituentParser
         The first parser.
     both : tuple (Candidates, Candidates), optional
-        The candidates of the first and the second parser, if there are two; rerankers are trained on the
-        former.
+        The candidates of the first and of the second parser, if there are two. Rerankers are trained on the
+        candidates of the first parser.
     """
 
     def __init__(
@@ -435,7 +435,7 @@ class Candidates:
         return self.listed("test")
 
     def training(self, n_lists: int | None) -> ListedSentences:
-        """Return the candidate lists of the first training sentences by the first parser."""
+        """Return the first parser's candidate lists for the first training sentences."""
         settings, bench = self._bench.settings, self._bench
         # Fold parsers need all sentences. Otherwise parse only as many as the rerankers use,
         # which are few if there are only tree kernels.

@@ -110,7 +110,7 @@ class ConstituentSettings(ThreadedSettings):
         Undo splits that improve the objective on the sample of a tree but not on all examples. The paper
         keeps them.
     min_count : int, optional
-        Minimum count of words that are features (default: the parser's; in the paper: 1).
+        Minimum count for a word to be a feature (default: the parser's; in the paper: 1).
     any_children : bool
         Consider any label over any children, as in the paper, even if they never occurred together.
     max_inferences : int, optional

@@ -169,7 +169,7 @@ def compare_trees(
     *,
     most_seconds: float = float("inf"),
 ) -> Values:
-    """Build the next tree of an ensemble on samples, and once on all examples without stored features."""
+    """Build the next tree of an ensemble on several samples, and on all examples without stored features."""
     target = next_target(ensemble, examples.signs, examples.biases)
     size = min(ensemble.sample_size or examples.n_examples, examples.n_examples)
     builder = TreeBuilder(examples.n_features)
@@ -211,7 +211,7 @@ def _summary(whole: Uncached, sampled: float) -> str:
 
 
 def measure_memory(ensemble: BoostedTrees, examples: LabelExamples) -> Values:
-    """Return the number of features per example, and the bytes stored instead of them."""
+    """Return the number of features per example, and the bytes that are stored in their place."""
     step = max(1, examples.n_examples // N_LOOKED_AT)
     indptr, columns = examples.extract(np.arange(0, examples.n_examples, step))
     n_features = float(len(columns) / (len(indptr) - 1))
