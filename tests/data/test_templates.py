@@ -21,9 +21,7 @@ from treewright.tagging import lemmas, tagger
 from treewright.tagging.classifier import compile_templates
 
 WORDS = TemplateLanguage(["word", "tag"], roles=["h", "gg"], max_offset=2, max_atoms=2, has_distance=True)
-EXPECTED = (
-    "expected ROLE[OFFSET].ATTRIBUTE (roles: h, gg; offsets: -2 to +2; attributes: word, tag)"
-)
+EXPECTED = "expected ROLE[OFFSET].ATTRIBUTE (roles: h, gg; offsets: -2 to +2; attributes: word, tag)"
 NAMES = TemplateLanguage(["path", "voice"])
 
 
