@@ -67,6 +67,17 @@ class Treewright:
         return list(nlp(text)), time.perf_counter() - begin
 
 
+class English(Treewright):
+    """The English model in the package."""
+
+    def train(self, stem, path):
+        """Do nothing: the model is in the package."""
+
+    def parse(self, path, text):
+        """Return the trees of a text, and the seconds without loading."""
+        return super().parse("en", text)
+
+
 UDPIPE_PARTS = {"tok": ("", "none", "none"), "tagparse": ("none", "", "")}
 
 
@@ -116,7 +127,7 @@ def main():
         gold = tw.read_conllu(f"{stem}-{chosen.part}.conllu")
         text = make_text(gold, documents=chosen.documents)
         for system in chosen.peers.split(","):
-            peer = {"treewright": Treewright, "udpipe": UDPipe}[system]()
+            peer = {"treewright": Treewright, "english": English, "udpipe": UDPipe}[system]()
             path = chosen.folder / f"{Path(stem).name}.{system}"
             if not path.exists():
                 peer.train(stem, path)

@@ -211,7 +211,7 @@ def test_roles_are_tested_by_role_f1():
 def test_role_f1_refuses_trees():
     tree = tw.ConstTree.parse("(S (N we))")
     with pytest.raises(
-        InputError, match="metric 'role-f1' is for PropSentence, but the trees are of another kind"
+        InputError, match="metric 'role-f1' needs PropSentence, but the trees are of another kind"
     ):
         tw.metrics.significance([tree], [tree], [tree], metric="role-f1")
 

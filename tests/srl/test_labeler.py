@@ -154,7 +154,7 @@ def test_different_numbers_of_trees_and_sentences_are_refused(bank, labeler):
 def test_different_words_and_predicates_outside_are_refused(labeler):
     tree = tw.ConstTree.parse("(S (VB go))")
     with pytest.raises(
-        InputError, match="tree 1 has 1 words, its sentence with roles 2; expected the same words"
+        InputError, match="tree 1 has 1 words, but its sentence with roles has 2; expected the same words"
     ):
         labeler.predict([tree], [PropSentence(["go", "on"], ["VB", "RP"], [], [])])
     with pytest.raises(InputError, match="sentence 1 has a predicate at word 1 of 1; expected 0 to 0"):

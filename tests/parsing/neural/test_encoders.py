@@ -289,7 +289,7 @@ def change_config(folder, **values):
             '{"model_type": "t5"}',
             r"config.json:1: model_type is 't5'; expected one of albert, bert",
         ),
-        ("tokenizer.json", "{}", r"tokenizer.json:1: the tokenizer cannot be read \(.*; expected a file of"),
+        ("tokenizer.json", "{}", r"tokenizer.json:1: the tokenizer cannot be read \(.*; expected a file"),
         ("model.safetensors", "abc", r"model.safetensors:1: .*; expected the weights of an encoder"),
     ],
 )

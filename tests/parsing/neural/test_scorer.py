@@ -12,6 +12,7 @@ from treewright.errors import FormatError, InputError
 from treewright.model import load_state, save_state
 from treewright.parsing.contract import Batch
 from treewright.parsing.dependency.combined import CombinedScorer
+from treewright.parsing.dependency.decoders import ProjectiveDecoder
 from treewright.progress import messages_to
 
 pytest.importorskip("torch")
@@ -106,6 +107,34 @@ def test_a_network_that_has_learnt_nothing_does_no_harm_to_the_linear_model(bank
         tw.metrics.attachment(bank[150:], each.predict(bank[150:])).uas for each in (parser, linear)
     )
     assert found > expected - 2
+    assert parser.decoder_.pruner_ is not None
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e-9])
+def test_the_linear_model_does_not_prune_if_the_scorer_keeps_as_many_gold_arcs(
+    monkeypatch, bank, alone, shift
+):
+    linear = tw.DependencyParser(**LINEAR).fit(bank[:100], bank[150:])
+
+    def recall(decoder, scorer, batch):
+        return 99.0 if decoder.pruner_ is None else 99.0 + shift
+
+    monkeypatch.setattr(ProjectiveDecoder, "pruning_recall", recall)
+    parser = linear.with_scorer(alone.scorer_, bank[150:])
+    assert (parser.decoder_.pruner_ is None) == (shift == 0)
+    assert linear.decoder_.pruner_ is not None
+
+
+def test_the_recall_of_pruning_is_the_share_of_gold_arcs_in_lattices(bank, both):
+    lifted = [both.lifted(tree) for tree in bank[150:]]
+    batch = Batch(lifted, both.encoder_.encode(lifted))
+    lattices = both.decoder_.lattices(both.scorer_, batch)
+    kept = [
+        [head, word] in lattice.words("arc").tolist()
+        for tree, lattice in zip(lifted, lattices, strict=True)
+        for word, head in enumerate(tree.heads.tolist(), start=1)
+    ]
+    assert both.decoder_.pruning_recall(both.scorer_, batch) == pytest.approx(100 * np.mean(kept))
 
 
 def test_relations_that_the_network_does_not_know_can_be_learnt(bank, alone):

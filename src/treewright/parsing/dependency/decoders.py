@@ -253,6 +253,15 @@ class ProjectiveDecoder(ChartDecoder):
             raise InputError("the scorer has no arc scores for pruning; expected a decoder with a pruner")
         return filters[0] if len(filters) == 1 else EitherFilter(*filters)
 
+    def pruning_recall(self, scorer: PartScorer, batch: Batch) -> float:
+        """Return the percentage of gold arcs that pruning keeps."""
+        scorer = scorer.prepare(batch)
+        n_kept = sum(
+            int(left_arcs(self._filter(scorer, batch, number))[tree.heads, np.arange(1, len(tree) + 1)].sum())
+            for number, tree in enumerate(batch.trees)
+        )
+        return 100.0 * n_kept / max(1, sum(map(len, batch.trees)))
+
     def lattices(self, scorer: PartScorer, batch: Batch) -> list[Lattice]:
         """Return the scored parts of each sentence, over the arcs that are left after pruning."""
         numbers = range(batch.corpus.n_sentences)

@@ -685,9 +685,9 @@ class ParserTrainer:
             some = held_out[:: -(-len(held_out) // MAX_WEIGHED)]
             both = combine(both, learnt.decoder, self._as_parsed(learnt, some))
             report(f"combined: the scorer's weight relative to the linear model is {both.weight:.3f}")
-            learnt = learnt._replace(scorer=both)
+            batch = self._as_parsed(learnt, held_out)
+            learnt = learnt._replace(scorer=both, decoder=self._choose_pruning(learnt.decoder, both, batch))
             if learnt.labeler is not None and both.relations:
-                batch = self._as_parsed(learnt, held_out)
                 weight, share = best_relation_weight(learnt.labeler, both.prepare(batch), batch)
                 report(
                     f"relations: the scorer's weight is {weight:g}, accuracy {100 * share:.2f}% on gold heads"
@@ -696,6 +696,22 @@ class ParserTrainer:
             score = attachment(held_out, self.parser.with_learnt(learnt).predict(held_out))
             report(f"combined: UAS {score.uas:.2f}, LAS {score.las:.2f} on the tuning sentences")
         return learnt
+
+    @staticmethod
+    def _choose_pruning(decoder: ChartDecoder, scorer: CombinedScorer, batch: Batch) -> ChartDecoder:
+        """Return a decoder without a pruner if the custom scorer keeps as many gold arcs as the pruner.
+
+        Pruning by one of them is faster than keeping the arcs that either of them keeps.
+        """
+        has_arcs = type(scorer.other).score_arcs is not PartScorer.score_arcs
+        if not has_arcs or not isinstance(decoder, ProjectiveDecoder) or decoder.pruner_ is None:
+            return decoder
+        alone = copy(decoder)
+        alone.pruner_ = None
+        mine, others = alone.pruning_recall(scorer, batch), decoder.pruning_recall(scorer.linear, batch)
+        found = f"pruning keeps {mine:.2f}% of the gold arcs by the scorer, {others:.2f}% by the linear model"
+        report(f"{found}; {'only the scorer prunes' if mine >= others else 'either may keep an arc'}")
+        return alone if mine >= others else decoder
 
     def _as_parsed(self, learnt: LearntParser, trees: Sequence[DepTree]) -> Batch:
         """Return sentences with the tags used for parsing and with gold trees that the decoder can find."""
