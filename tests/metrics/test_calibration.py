@@ -41,7 +41,7 @@ def test_heads_are_compared_with_the_confidence_in_misc():
 
 @pytest.mark.parametrize("field", ["_", "Confidence=", "Confidence=1.2", "Confidence=x|A=1"])
 def test_a_word_without_a_probability_is_an_error(field):
-    with pytest.raises(InputError, match="sentence 2 has MISC .*; expected Confidence= followed by"):
+    with pytest.raises(InputError, match=r"sentence 2 has MISC .*; expected Confidence= followed by"):
         calibration(GOLD, [GOLD[0].with_misc(["Confidence=1"] * 2), GOLD[1].with_misc([field])])
 
 

@@ -181,6 +181,14 @@ def test_the_linear_share_is_explained(bank, alone, both):
     assert all(len(features) == 3 for features in arcs)
 
 
+def test_an_explanation_has_the_contribution_of_the_network_and_adds_up(bank, both):
+    for comparison in both.explain(bank[150:155]):
+        best, second, *_ = comparison.parser_scores
+        assert sum(reason.weight for reason in comparison.reasons) == pytest.approx(best - second)
+        (share,) = (reason for reason in comparison.reasons if reason.text == "score of NeuralScorer")
+        assert share.rank == (1 if share.weight > 0 else 2)
+
+
 def test_any_trees_are_found_by_the_other_decoder(bank, alone):
     parser = tw.DependencyParser(scorer=alone.scorer_, decoder="spanning", order=1).fit(bank[:150])
     score = tw.metrics.attachment(bank[150:], parser.predict(bank[150:]))

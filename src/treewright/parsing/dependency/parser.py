@@ -43,7 +43,13 @@ from treewright.parsing.dependency.linear import LinearPartScorer, TableBits
 from treewright.parsing.dependency.long_sentences import Pieces
 from treewright.parsing.dependency.mined import MinedFeature, MinedScorer
 from treewright.parsing.dependency.pruning import MAX_HEADS, THRESHOLD
-from treewright.parsing.dependency.reasons import Comparison, WeighedFeature, arc_reasons, differences
+from treewright.parsing.dependency.reasons import (
+    Comparison,
+    WeighedFeature,
+    add_scorer_share,
+    arc_reasons,
+    differences,
+)
 from treewright.parsing.dependency.training import LearntParser, ParserTrainer
 from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger
@@ -639,7 +645,8 @@ class DependencyParser(DependencyAnnotator):
     ) -> list[Comparison]:
         """Return the k-best trees of each sentence and the features that decided between the first two.
 
-        Features are computed after lifting crossing arcs.
+        Features are computed after lifting crossing arcs. If the linear model is combined with another
+        scorer, one more entry has the contribution of that scorer.
 
         Parameters
         ----------
@@ -658,6 +665,10 @@ class DependencyParser(DependencyAnnotator):
             reasons = (
                 differences(best, second[0], scorer, self.encoder_, self._mined_features_of) if second else []
             )
+            if second and isinstance(self.scorer_, CombinedScorer):
+                difference = float(found.scores[0] - found.scores[1])
+                name = type(self.scorer_.other).__name__
+                reasons = add_scorer_share(reasons, best, second[0], difference, name)
             comparisons.append(Comparison(candidates, [each.score for each in candidates], [], reasons))
         return comparisons
 

@@ -183,6 +183,18 @@ def differences(
     return sorted(found, key=lambda one: (-abs(one.weight), one.text))
 
 
+def add_scorer_share(
+    reasons: Sequence[WeighedFeature], best: DepTree, second: DepTree, difference: float, name: str
+) -> list[WeighedFeature]:
+    """Add the contribution of a custom scorer, so that the weights add up to the difference of two scores."""
+    rest = difference - sum(one.weight for one in reasons)
+    pairs = zip(best.heads.tolist(), second.heads.tolist(), strict=True)
+    arcs = tuple(word for word, (one, other) in enumerate(pairs, start=1) if one != other)
+    rank = 1 if rest > 0 else 2
+    share = WeighedFeature(f"score of {name}", (), rest, f"{name} prefers this tree", arcs, rank)
+    return sorted([*reasons, share], key=lambda one: (-abs(one.weight), one.text))
+
+
 def _without(features: Iterable[WeighedFeature], others: Iterable[WeighedFeature]) -> list[WeighedFeature]:
     """Return the multiset difference of features, compared by text and weight."""
     left = Counter((one.text, one.weight) for one in others)
