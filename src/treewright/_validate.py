@@ -147,7 +147,7 @@ def check_param(name: str, value: object, hint: Any) -> None:  # noqa: ANN401
 
 
 def members_of(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    """Return the members of a union; a type that is not a union is its only member."""
+    """Return the members of a union, or the type itself if it is not a union."""
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 

@@ -89,7 +89,7 @@ def divide(kept: KeptLevel, work: int, weights: tuple[int, int]) -> list[tuple[t
 
 
 def cut(spans: Sequence[LevelSpan]) -> list[LoadedSpan]:
-    """Return the conjunctions of ranges, without the rest of their levels."""
+    """Return only the conjunctions in the given ranges, not the others of their levels."""
     loaded = []
     for each in spans:
         begin, end = each.span

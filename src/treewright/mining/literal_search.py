@@ -47,7 +47,7 @@ this factor."""
 TRIPLES = 3
 """Maximum number of triples to score, as a multiple of the number of entries that may be counted."""
 LEAST_SAMPLE = 2000
-"""Minimum number of rows in which triples of dense columns are counted."""
+"""Minimum size of the sample of rows in which triples of dense columns are counted."""
 LARGEST_LEVEL = 1 << 20
 """Maximum number of conjunctions of one order that are kept for extension."""
 

@@ -337,7 +337,7 @@ class _Splitter:
             self._tokenizer = tokenizers.Tokenizer.from_str(text)
         except Exception as error:  # the package has no error classes of its own
             found = f"the tokenizer cannot be read ({_in_one_line(error)})"
-            raise InputError(f"{found}; expected a file written by the package tokenizers") from error
+            raise InputError(f"{found}; expected a file written by the tokenizers package") from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._cache: dict[str, list[int]] = {}
