@@ -29,6 +29,7 @@ def complete(*words):
     return done.stdout.split()
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("words", "offered"),
     [

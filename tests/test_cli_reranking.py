@@ -153,6 +153,7 @@ def test_an_unknown_experiment_is_one_line_that_names_the_known_ones(folder, tmp
     assert all(name in line for name in list_experiments())
 
 
+@pytest.mark.slow
 def test_mined_features_are_trained_explained_and_refused_under_a_reranker(folder, tmp_path, fail):
     options = ["--order", "1", "--epochs", "1", "--runs", "1", "--table-bits", "14", "--folds", "2", "--mine"]
     options += ["--dev", folder / "dev.conllu"]

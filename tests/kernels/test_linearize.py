@@ -346,6 +346,7 @@ COMPOSED = [
 ]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kernel", COMPOSED, ids=range(len(COMPOSED)))
 def test_a_sum_of_kernels_without_pruning_decides_as_its_machine(kernel):
     examples, labels = draw_examples(2)

@@ -105,6 +105,7 @@ def test_scikit_learn_accepts_the_estimators(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.filterwarnings("ignore:no conjunction is selected")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=failures_of_order)
 def test_scikit_learn_accepts_the_estimators_if_numbers_are_binarised(estimator, check, monkeypatch):

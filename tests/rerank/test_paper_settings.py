@@ -88,6 +88,7 @@ def test_the_settings_reach_the_miner():
     assert found == (None, 1 << 30, 32 << 30)
 
 
+@pytest.mark.slow
 def test_the_settings_reach_the_weights(fit):
     options = {name: value for name, value in PAPER_SETTINGS.items() if name != "significance_level"}
     reranker, rounds = fit(**options | {"max_iter": 2, "pretrain_order": 1})

@@ -37,6 +37,7 @@ def as_tuples(features):
     ]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("threshold", [0.0, 0.7, 1.5])
 @pytest.mark.parametrize("seed", range(3))
 def test_mined_features_are_all_whose_gradient_exceeds_the_threshold(seed, threshold):
@@ -57,6 +58,7 @@ def test_mined_features_are_all_whose_gradient_exceeds_the_threshold(seed, thres
     }
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("seed", range(3))
 def test_of_features_of_the_same_parts_one_enters(seed):
     rng = np.random.default_rng(seed)

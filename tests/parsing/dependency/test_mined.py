@@ -157,6 +157,7 @@ def test_features_without_a_significant_gain_are_not_used(treebank):
     assert [tree.heads.tolist() for tree in predicted[0]] == [tree.heads.tolist() for tree in predicted[1]]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_training_that_was_cut_off_goes_on_to_the_same_features(
     parser, treebank, tmp_path, monkeypatch, n_jobs
@@ -190,6 +191,7 @@ def test_options_that_cannot_be_are_refused(treebank, options, message):
         tw.DependencyParser(**options).fit(treebank[0][:20])
 
 
+@pytest.mark.slow
 def test_training_with_predicted_tags_that_was_cut_off_goes_on_with_these(treebank, tmp_path):
     options = {**OPTIONS, "mining_significance": None, "tags": "predicted", "epochs": 1}
     whole = tw.DependencyParser(**options).fit(*treebank, checkpoint=tmp_path / "steps")
@@ -200,6 +202,7 @@ def test_training_with_predicted_tags_that_was_cut_off_goes_on_with_these(treeba
     assert again.mined_features_ == whole.mined_features_
 
 
+@pytest.mark.slow
 def test_a_parser_whose_mined_features_are_not_used_is_a_plain_one(treebank, tmp_path):
     found = tw.DependencyParser(**OPTIONS, mining_significance=0.0).fit(*treebank)
     assert not found.has_mined_features

@@ -108,6 +108,7 @@ def test_a_saved_parser_gives_the_same_trees(parser, test, tmp_path):
     assert again.scale_ == parser.scale_
 
 
+@pytest.mark.slow
 def test_a_loaded_parser_goes_on_with_the_steps_of_one_that_was_made_new(train, tmp_path):
     options = {**OPTIONS, "order": 1}
     made = tw.DependencyParser(**options).fit(train[:40], checkpoint=tmp_path / "steps")

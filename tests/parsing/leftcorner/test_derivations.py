@@ -145,6 +145,7 @@ def test_a_node_may_be_very_wide():
     assert rebuild(derive(tree)) == tree
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("name", REAL)
 @pytest.mark.parametrize("whole", [True, False])
 def test_real_trees_come_back_with_chains_merged_and_without(data_folder, name, whole):

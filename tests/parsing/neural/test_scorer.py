@@ -99,6 +99,7 @@ def test_a_fitted_scorer_is_used_as_it_is(alone, both):
     assert all(np.array_equal(mine[name], others[name]) for name in mine)
 
 
+@pytest.mark.slow
 def test_a_network_that_has_learnt_nothing_does_no_harm_to_the_linear_model(bank):
     scorer = tw.NeuralScorer(**{**SMALL, "epochs": 1, "learning_rate": 1e-6})
     parser = tw.DependencyParser(scorer=scorer, combine="sum", **LINEAR).fit(bank[:100], bank[150:])
@@ -110,6 +111,7 @@ def test_a_network_that_has_learnt_nothing_does_no_harm_to_the_linear_model(bank
     assert parser.decoder_.pruner_ is not None
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("shift", [0.0, 1e-9])
 def test_the_linear_model_does_not_prune_if_the_scorer_keeps_as_many_gold_arcs(
     monkeypatch, bank, alone, shift
@@ -154,6 +156,7 @@ def test_a_combined_score_is_the_weighted_sum(bank, both):
         assert scores == pytest.approx(linear[kind] + tree.weight * other.get(kind, 0.0))
 
 
+@pytest.mark.slow
 def test_the_linear_model_learns_on_top_of_the_network(bank):
     scorer = tw.NeuralScorer(**{**SMALL, "epochs": 4})
     told = []
