@@ -168,7 +168,8 @@ def test_an_interrupted_training_is_not_thrown_away(fail, trained, data, tmp_pat
     message = fail(*arguments, "--resume", "--seed", 1, "--quiet")
     assert message == (
         f"treewright: {checkpoint} is a checkpoint of a run with other data or options; "
-        "use the data and options of that run, or delete the folder"
+        "use the data and options of that run, or delete the folder "
+        "(see docs/howto/troubleshooting.md#checkpoints)"
     )
     run(*arguments, "--resume")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parser.tw"]

@@ -8,6 +8,7 @@ import itertools
 import re
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,7 @@ def list_public():
             yield name, found
 
 
+MKDOCS = Path(__file__).parents[1] / "mkdocs.yml"
 PUBLIC = dict(list_public())
 UNFINISHED: set[str] = set()
 """Names that still lack descriptions, examples or related names."""
@@ -99,6 +101,33 @@ def test_every_parameter_is_described_where_it_is_used(name):
     described = list_described(sections) | list_commented(found)
     assert set(list_parameters(found)) <= described
     assert "As those of" not in (inspect.getdoc(found) or "")
+
+
+def list_methods():
+    """Yield the methods that the reference shows, by class and name."""
+    hidden = [
+        each.removeprefix("!") for each in re.findall(r'- "(!\^.+)"', MKDOCS.read_text(encoding="utf-8"))
+    ]
+    for name, found in PUBLIC.items():
+        if not inspect.isclass(found):
+            continue
+        for inner, member in vars(found).items():
+            function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
+            if inspect.isfunction(function) and not any(re.search(each, inner) for each in hidden):
+                yield f"{name}.{inner}", function
+
+
+METHODS = dict(list_methods())
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_parameter_of_a_method_is_described(name):
+    found = METHODS[name]
+    wanted = set(list_parameters(found)) - {"self", "cls"}
+    assert wanted <= list_described(split_sections(found))
+    assert not re.search(
+        r"(?i)\bas (those of|in) `|for the parameters, see|\bas `[\w.]+` does", inspect.getdoc(found)
+    )
 
 
 @pytest.mark.parametrize("name", sorted(set(PUBLIC) - UNFINISHED))

@@ -19,7 +19,7 @@ from treewright._validate import check_choice, check_integer
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.interop import list_words, read_tokens
-from treewright.errors import InputError, quote
+from treewright.errors import TROUBLESHOOTING, InputError, quote
 from treewright.model import Model, load
 from treewright.tagging.tokenizer import Tokenizer
 
@@ -250,7 +250,8 @@ class TreewrightComponent:
             if not any(getattr(word, column) for column in columns for word in sentence.words):
                 raise InputError(
                     f"{self.name}: {quote(sentence.span.text)} has no tags; expected a tagger before "
-                    "this component, or a model trained with tags='predicted'"
+                    "this component, or a model trained with tags='predicted'",
+                    help=f"{TROUBLESHOOTING}#tags",
                 )
 
     def _write_arcs(self, whole: Sequence[DocSentence], by_doc: Sequence[Sequence[DocSentence]]) -> None:

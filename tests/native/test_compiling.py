@@ -42,7 +42,7 @@ def test_the_first_run_says_that_it_compiles_and_the_second_is_silent(tmp_path):
 @COMPILES
 def test_code_is_kept_in_our_cache_where_no_folder_is_chosen(tmp_path):
     said = run_python(PROGRAM, NUMBA_CACHE_DIR="", TREEWRIGHT_CACHE=str(tmp_path))
-    assert f"(kept in {tmp_path / 'numba'}" in said
+    assert f"(stored in {tmp_path / 'numba'}" in said
     assert run_python(PROGRAM, NUMBA_CACHE_DIR="", TREEWRIGHT_CACHE=str(tmp_path)) == ""
 
 
@@ -53,7 +53,7 @@ def test_code_is_kept_elsewhere_where_our_cache_cannot_be_written(tmp_path):
     said = run_python(
         PROGRAM, NUMBA_CACHE_DIR="", TREEWRIGHT_CACHE=str(tmp_path / "file" / "x"), TMPDIR=str(tmp_path)
     )
-    assert f"(kept in {tmp_path}" in said
+    assert f"(stored in {tmp_path}" in said
 
 
 @COMPILES

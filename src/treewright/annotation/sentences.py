@@ -131,7 +131,8 @@ def check_tags(sentences: Sequence[Any], trees: Sequence[DepTree], reader: Any) 
                 seen = ", ".join(sorted(known - {"_"})[:8])
                 raise InputError(
                     f"sentence {number} has the tag {quote(tags[0])}, and none of its tags occurred in the "
-                    f"training data of this {name}; expected {reader.tag_column.upper()} tags: {seen}, ..."
+                    f"training data of this {name}; expected {reader.tag_column.upper()} tags: {seen}, ...",
+                    help=f"{TROUBLESHOOTING}#tags",
                 )
     if any(tag != "_" for tree in trees for tag in chain(tree.upos, tree.xpos)):
         return

@@ -24,7 +24,7 @@ from treewright._naming import named
 from treewright._optional import require
 from treewright._typing import FloatArray, Integers
 from treewright.data.forest import Ints
-from treewright.errors import InputError
+from treewright.errors import TROUBLESHOOTING, InputError
 from treewright.kernels.base import Kernel
 from treewright.kernels.convolution import (
     PackedTrees,
@@ -122,7 +122,8 @@ class DeviceGram:
             if n_trees == 1:
                 raise InputError(
                     f"the nodes of two trees take {needed} bytes on the device, more than {self._memory}; "
-                    f"expected a larger {named('device_memory')}"
+                    f"expected a larger {named('device_memory')}",
+                    help=f"{TROUBLESHOOTING}#memory",
                 )
             n_trees = -(-n_trees // 2)
 
