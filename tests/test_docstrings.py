@@ -111,8 +111,14 @@ def list_methods():
     for name, found in PUBLIC.items():
         if not inspect.isclass(found):
             continue
-        for inner, member in vars(found).items():
-            function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
+        own = {
+            inner
+            for base in found.__mro__
+            if base.__module__.startswith("treewright.")
+            for inner in vars(base)
+        }
+        for inner in sorted(own):
+            function = getattr(getattr(found, inner), "__func__", getattr(found, inner))
             if inspect.isfunction(function) and not any(re.search(each, inner) for each in hidden):
                 yield f"{name}.{inner}", function
 

@@ -149,3 +149,16 @@ def test_a_numbered_formula_keeps_its_number():
     mathml = load_hook("mathml")
     page = mathml.on_page_content(r'<div class="arithmatex">\[a \tag{3}\]</div>', None, None, None)
     assert "(3)" in page
+
+
+def test_no_entry_of_the_reference_is_empty(site):
+    for page in sorted((site / "reference").glob("*.html")):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r'<div class="doc-md-description">\s*</div>', text), page.name
+
+
+def test_the_reference_has_inherited_methods(site):
+    text = (site / "reference" / "parsing.html").read_text(encoding="utf-8")
+    for name in ("fit", "predict", "kbest", "save"):
+        for kind in ("ConstituentParser", "DependencyParser", "LeftCornerParser", "SpanParser"):
+            assert f'id="treewright.{kind}.{name}"' in text

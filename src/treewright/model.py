@@ -177,6 +177,11 @@ class Model:
     def using(self, **params: Any) -> Self:  # noqa: ANN401
         """Return a copy of this fitted model with other values for some parameters.
 
+        Parameters
+        ----------
+        **params : object
+            New values of parameters that affect the use of a fitted model, such as `n_jobs`.
+
         Raises
         ------
         InputError

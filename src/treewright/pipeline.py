@@ -272,7 +272,23 @@ class Pipeline(ParserWrapper):
         *,
         fixed: Sequence[FixedHeads] | None = None,
     ) -> list[list[Any]]:
-        """Return the `k`-best trees of each sentence, best first, with scores and probabilities."""
+        """Return the `k`-best trees of each sentence, best first, with scores and probabilities.
+
+        Parameters
+        ----------
+        sentences : str, or sequence of DepTree or list of str
+            A text, or tokenized sentences.
+        k : int
+            Maximum number of trees per sentence.
+        fixed : sequence of mapping of int to int, optional
+            Known heads for each sentence: a mapping from the position of a word to its head, both from 1 (0
+            is the root). Only trees with these heads are considered.
+
+        Returns
+        -------
+        list of list of Candidate
+            The trees of each sentence with their scores and probabilities.
+        """
         found = self._split(sentences)
         return self._inner.kbest(found, k, fixed=fixed)
 
@@ -282,7 +298,21 @@ class Pipeline(ParserWrapper):
         *,
         fixed: Sequence[FixedHeads] | None = None,
     ) -> list[npt.NDArray[np.float64]]:
-        """Return the marginal probabilities of all heads, as `DependencyParser.marginals` does."""
+        """Return the marginal probabilities of all heads of each word.
+
+        Parameters
+        ----------
+        sentences : str, or sequence of DepTree or list of str
+            A text, or tokenized sentences.
+        fixed : sequence of mapping of int to int, optional
+            Known heads for each sentence: a mapping from the position of a word to its head, both from 1 (0
+            is the root). Only trees with these heads are considered.
+
+        Returns
+        -------
+        list of ndarray of float64, (n, n + 1)
+            For each sentence, the probability of each head (column) of each word (row); column 0 is the root.
+        """
         found = self._split(sentences)
         return self._inner.marginals(found, fixed=fixed)
 
@@ -304,7 +334,21 @@ class Pipeline(ParserWrapper):
         return sentences
 
     def explain(self, trees: Any, *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
-        """Explain why the best trees were chosen, as `explain` of the parser or reranker does."""
+        """Return the candidates of each sentence and the features that decided between the first two.
+
+        Parameters
+        ----------
+        trees : str, or sequence of DepTree or list of str
+            A text, or tokenized sentences.
+        fixed : sequence of mapping of int to int, optional
+            Known heads for each sentence: a mapping from the position of a word to its head, both from 1 (0
+            is the root). Only trees with these heads are considered.
+
+        Returns
+        -------
+        list of Comparison
+            The candidates, their scores and the features, for each sentence.
+        """
         found = self._split(trees)
         return self._inner.explain(found, fixed=fixed)
 
@@ -319,7 +363,20 @@ class Pipeline(ParserWrapper):
         return self.parser_.has_arc_reasons
 
     def arc_reasons(self, trees: Sequence[DepTree], *, n: int = 10) -> list[list[list[Any]]]:
-        """Return the `n` features that contribute most to each arc of each tree."""
+        """Return the `n` features that contribute most to each arc of each tree.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+            Trees with tags and heads, such as those from `predict`.
+        n : int
+            Maximum number of features per arc; those with the largest weights come first.
+
+        Returns
+        -------
+        list of list of list of WeighedFeature
+            The features of the arc to each word, for each tree.
+        """
         return self.parser_.arc_reasons(trees, n=n)
 
     @property

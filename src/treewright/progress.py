@@ -322,7 +322,13 @@ class Task:
             self._notify(self._subscription, self._begin)
 
     def advance(self, n: int = 1) -> None:
-        """Count `n` more items as done."""
+        """Count `n` more items as done.
+
+        Parameters
+        ----------
+        n : int
+            Number of items.
+        """
         if self._subscription is not None:
             with self._lock:
                 self.done += n
@@ -332,6 +338,18 @@ class Task:
         """Yield consecutive slices of `step` items, and count the items of each as done afterwards.
 
         The slices do not depend on whether there is a listener.
+
+        Parameters
+        ----------
+        size : int
+            Total number of items to divide into slices.
+        step : int
+            Number of items in each slice; the last slice may be shorter.
+
+        Yields
+        ------
+        slice
+            The range of the next items.
         """
         for begin in range(0, size, step):
             end = min(begin + step, size)

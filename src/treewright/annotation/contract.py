@@ -107,7 +107,15 @@ class Annotator(Model):
     """The model's own tokenizer, or None."""
 
     def annotate(self, sentences: Sequence[Any], *, k: int = 1) -> list[list[Analysis]]:
-        """Return up to `k` analyses of each sentence, best first."""
+        """Return up to `k` analyses of each sentence, best first.
+
+        Parameters
+        ----------
+        sentences : sequence
+            The sentences.
+        k : int
+            Maximum number of analyses per sentence.
+        """
         raise NotImplementedError
 
     @property
@@ -179,7 +187,13 @@ class Annotator(Model):
         raise NotImplementedError
 
     def explain(self, sentences: Sequence[Any]) -> Any:  # noqa: ANN401
-        """Explain why the best analyses were chosen."""
+        """Explain why the best analyses were chosen.
+
+        Parameters
+        ----------
+        sentences : sequence
+            The sentences.
+        """
         raise InputError(
             f"a {type(self).__name__} does not support explain; expected a dependency parser or a pipeline"
         )

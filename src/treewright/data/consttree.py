@@ -92,7 +92,15 @@ class ConstTree(Drawn):
 
     @classmethod
     def from_arrays(cls, labels: Sequence[str], sizes: npt.NDArray[np.int32]) -> Self:
-        """Make a tree from the labels and subtree sizes of its nodes in post-order, without checks."""
+        """Make a tree from the labels and subtree sizes of its nodes in post-order, without checks.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            Labels of all nodes, children before parents, the root last.
+        sizes : ndarray of int32, (n_nodes,)
+            Number of nodes of the subtree at each node, including the node itself; 1 for a leaf.
+        """
         tree = object.__new__(cls)
         tree._all_labels = labels
         tree._all_sizes = sizes
@@ -101,7 +109,15 @@ class ConstTree(Drawn):
 
     @classmethod
     def from_child_counts(cls, labels: Sequence[str], n_children: Sequence[int]) -> Self:
-        """Make a tree from the labels and child counts of its nodes in post-order."""
+        """Make a tree from the labels and child counts of its nodes in post-order.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            Labels of all nodes, children before parents, the root last.
+        n_children : sequence of int
+            Number of children of each node; 0 for a leaf.
+        """
         sizes: list[int] = []
         for count in n_children:
             size = 1
@@ -136,6 +152,11 @@ class ConstTree(Drawn):
 
         The labels of nodes are the names of `ast` classes; identifiers, constants and operators are leaves.
         Whitespace inside a constant becomes ``_``, and an unprintable character its escape sequence.
+
+        Parameters
+        ----------
+        source : str
+            Source code of a Python module.
 
         Raises
         ------
@@ -243,7 +264,18 @@ class ConstTree(Drawn):
         return self.without_tags({TRACE})
 
     def without_tags(self, tags: set[str] | frozenset[str]) -> Self | None:
-        """Return the tree without words that have one of the `tags`, and without nodes left empty."""
+        """Return the tree without words that have one of the `tags`, and without nodes left empty.
+
+        Parameters
+        ----------
+        tags : set of str
+            Tags of the words to remove.
+
+        Returns
+        -------
+        ConstTree or None
+            The tree; None if nothing is left.
+        """
         labels = self.labels
         if not any(label in tags for label in labels):
             return self
@@ -261,7 +293,13 @@ class ConstTree(Drawn):
         return self.from_arrays(kept, np.array(sizes, dtype=np.int32)) if kept else None
 
     def with_words(self, words: Sequence[str]) -> Self:
-        """Return the same tree with other words."""
+        """Return the same tree with other words.
+
+        Parameters
+        ----------
+        words : sequence of str
+            The new words, one per leaf, from left to right: not empty, without ASCII whitespace.
+        """
         leaves = np.flatnonzero(self.sizes == 1).tolist()
         if len(words) != len(leaves):
             raise InputError(f"words has {len(words)} values; expected {len(leaves)}, one per leaf")

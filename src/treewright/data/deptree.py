@@ -165,7 +165,22 @@ class DepTree(Drawn):
         extra_lines: list[ExtraLine],
         columns: dict[str, list[str]],
     ) -> Self:
-        """Make a tree from columns by attribute name, without checks."""
+        """Make a tree from columns by attribute name, without checks.
+
+        Parameters
+        ----------
+        given : mapping of str to sequence of str
+            Columns by attribute name: `words`, `lemmas`, `upos`, `xpos`, `feats`, `deprels`, `deps` and
+            `misc`. Missing columns are filled with ``"_"``.
+        heads : ndarray of int32, (n_words,)
+            Head of each word, from 1; 0 is a root, -1 is unknown.
+        comments : list of str
+            Comment lines, each with its leading ``#``.
+        extra_lines : list of ExtraLine
+            Multiword tokens and empty nodes.
+        columns : dict of str to list of str
+            Further columns of other formats, by name.
+        """
         tree = object.__new__(cls)
         n = len(heads)
         for name in STRING_COLUMNS:
@@ -277,7 +292,15 @@ class DepTree(Drawn):
     def with_heads(
         self, heads: Sequence[int] | npt.NDArray[np.integer], deprels: Sequence[str] | None = None
     ) -> Self:
-        """Return the same sentence with other heads and, if given, other relations."""
+        """Return the same sentence with other heads and, if given, other relations.
+
+        Parameters
+        ----------
+        heads : sequence of int
+            Head of each word, from 1; 0 is a root, -1 is unknown. Several roots are allowed, cycles are not.
+        deprels : sequence of str, optional
+            Relation of each word to its head (default: the relations are kept).
+        """
         changed = self._copy()
         changed.heads = _checked_heads(heads, len(self))
         if deprels is not None:
@@ -292,7 +315,19 @@ class DepTree(Drawn):
         feats: Sequence[str] | None = None,
         lemmas: Sequence[str] | None = None,
     ) -> Self:
-        """Return the same sentence with the given columns replaced."""
+        """Return the same sentence with the given columns replaced.
+
+        Parameters
+        ----------
+        upos : sequence of str, optional
+            Universal part-of-speech tag of each word.
+        xpos : sequence of str, optional
+            Language-specific part-of-speech tag of each word.
+        feats : sequence of str, optional
+            Morphological features of each word, such as ``"Case=Nom|Number=Sing"``.
+        lemmas : sequence of str, optional
+            Lemma of each word.
+        """
         changed = self._copy()
         given = {"upos": upos, "xpos": xpos, "feats": feats, "lemmas": lemmas}
         for name, values in given.items():
@@ -301,13 +336,25 @@ class DepTree(Drawn):
         return changed
 
     def with_misc(self, misc: Sequence[str]) -> Self:
-        """Return the same sentence with another MISC column."""
+        """Return the same sentence with another MISC column.
+
+        Parameters
+        ----------
+        misc : sequence of str
+            MISC value of each word, such as ``"SpaceAfter=No"``; ``"_"`` if it is empty.
+        """
         changed = self._copy()
         changed.misc = _column("misc", misc, len(self))
         return changed
 
     def with_comments(self, comments: Sequence[str]) -> Self:
-        """Return the same sentence with other comments."""
+        """Return the same sentence with other comments.
+
+        Parameters
+        ----------
+        comments : sequence of str
+            Comment lines, each with its leading ``#``.
+        """
         changed = self._copy()
         changed.comments = list_strings("comments", comments)
         return changed

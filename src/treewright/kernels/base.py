@@ -46,6 +46,7 @@ class PackedExamples(ABC):
         Returns
         -------
         ndarray of float, (len(rows_a), len(rows_b))
+            The kernel value of each pair.
         """
 
     def strip(self, begin: int, end: int) -> FloatArray:
@@ -104,14 +105,26 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
             KERNELS[cls.short_name] = cls
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401
-        """Set parameters; ``name__inner`` sets the parameter ``inner`` of the kernel ``name``."""
+        """Set parameters; ``name__inner`` sets the parameter ``inner`` of the kernel ``name``.
+
+        Parameters
+        ----------
+        **params : object
+            New values of the parameters by name.
+        """
         check_param_names(self, params)
         super().set_params(**params)
         return self
 
     @abstractmethod
     def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
-        """Pack examples for the evaluation of many pairs."""
+        """Pack examples for the evaluation of many pairs.
+
+        Parameters
+        ----------
+        examples : sequence
+            Examples that the kernel compares.
+        """
 
     def __call__(self, examples_a: Any, examples_b: Any = None) -> FloatArray:  # noqa: ANN401
         """Return the kernel values of all pairs.
@@ -125,6 +138,7 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         Returns
         -------
         ndarray of float, (len(examples_a), len(examples_b))
+            The kernel value of each pair.
         """
         if examples_b is None or examples_b is examples_a:
             packed = self.pack(as_collection(examples_a))
@@ -133,13 +147,32 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         return self.pack(as_collection(examples_b)).compare(as_collection(examples_a))
 
     def fit(self, examples: Any, y: object = None) -> Self:  # noqa: ANN401
-        """Store the examples that `transform` compares others with."""
+        """Store the examples that `transform` compares others with.
+
+        Parameters
+        ----------
+        examples : iterable
+            Examples that the kernel compares. A generator is read once.
+        y : object
+            Ignored; present for compatibility with scikit-learn.
+        """
         self.packed_ = self.pack(as_collection(examples))
         self._n_features_out = len(self.packed_)
         return self
 
     def transform(self, examples: Any) -> FloatArray:  # noqa: ANN401
-        """Return the kernel values of examples with those passed to `fit`, (len(examples), n_fitted)."""
+        """Return the kernel values of examples with those passed to `fit`.
+
+        Parameters
+        ----------
+        examples : iterable
+            Examples that the kernel compares.
+
+        Returns
+        -------
+        ndarray of float, (n_examples, n_fitted)
+            The kernel value of each pair of an example and a fitted example.
+        """
         check_is_fitted(self)
         return self.packed_.compare(as_collection(examples))
 
@@ -160,7 +193,8 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
 
         Parameters
         ----------
-        example_a, example_b : tree of any kind, or example of several parts, that the kernel takes
+        example_a, example_b : tree of any kind, or example with several parts, that the kernel accepts
+            The trees or examples to compare.
         n : int
             Maximum number of fragments.
         max_size : int, optional

@@ -116,7 +116,18 @@ class _Several(Kernel):
     kernels: Sequence[Term]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; if `deep`, also those of the kernels, as ``name__decay`` or ``0__decay``."""
+        """Return the parameters of this kernel.
+
+        Parameters
+        ----------
+        deep : bool
+            Also return the kernels and their parameters, as ``name__decay`` or ``0__decay``.
+
+        Returns
+        -------
+        dict of str to object
+            The values of the parameters by name.
+        """
         found: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for name, kernel in self._named().items():
@@ -125,7 +136,14 @@ class _Several(Kernel):
         return found
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401
-        """Set parameters as in scikit-learn: all kernels, one kernel by name, or a parameter of a kernel."""
+        """Set parameters: all kernels, one kernel by name, or a parameter of a kernel.
+
+        Parameters
+        ----------
+        **params : object
+            New values by name: ``kernels`` sets all kernels, ``name`` or ``0`` sets one kernel, and
+            ``name__decay`` or ``0__decay`` sets a parameter of a kernel.
+        """
         if "kernels" in params:
             self.kernels = params.pop("kernels")
         names = list(self._named())

@@ -41,6 +41,7 @@ class Dag:
     Parameters
     ----------
     forest : Forest
+        The trees.
     n_together : int
         Number of consecutive trees (a chunk) in which equal subtrees are shared.
 

@@ -146,6 +146,7 @@ def make_decision_list(
     Returns
     -------
     DecisionList
+        The candidates.
 
     See Also
     --------
@@ -201,6 +202,7 @@ def make_gradient_list(log_probabilities: npt.ArrayLike, gradients: npt.ArrayLik
     Returns
     -------
     GradientList
+        The candidates.
 
     See Also
     --------
@@ -239,6 +241,7 @@ def softmax_rows(logits: Sequence[npt.ArrayLike], starts: npt.ArrayLike, n_outpu
     Returns
     -------
     csr_matrix of float, (n_steps, n_outputs)
+        The probability of each output of each step; outputs of other groups have the probability 0.
 
     See Also
     --------
@@ -283,6 +286,7 @@ def merge_prefixes(decisions: DecisionList) -> DecisionList:
     Returns
     -------
     DecisionList
+        The same candidates, with shared steps for common prefixes.
 
     See Also
     --------

@@ -162,6 +162,7 @@ class PackedDependencyTrees(PackedExamples):
         Returns
         -------
         ndarray of float, (len(rows_a), len(rows_b))
+            The kernel value of each pair.
         """
         rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
         values = np.empty((len(rows_a), len(rows_b)))

@@ -40,10 +40,13 @@ class Choices(NamedTuple):
     Attributes
     ----------
     steps, outputs : ndarray of int, (n_distinct,)
+        The step and the output of each distinct choice.
     of_choice : ndarray of int, (n_choices,)
         For each choice of the list, its index among the distinct choices.
     made : ndarray of float, (n_candidates, n_distinct)
+        How often each candidate makes each distinct choice.
     visited : ndarray of float, (n_candidates, n_steps)
+        How often each candidate visits each step.
     """
 
     steps: Integers
@@ -62,6 +65,7 @@ class Slopes(NamedTuple):
     Attributes
     ----------
     scores : ndarray of float, (n_candidates,)
+        The score of each candidate.
     choices : ndarray of float, (n_rows, n_distinct)
         The weight of the logit of each choice.
     steps : ndarray of float, (n_rows, n_steps), or None
@@ -101,6 +105,7 @@ class DerivedKernel(Kernel):
         Parameters
         ----------
         lists : sequence of DecisionList or of GradientList
+            Candidate lists. All must be of the same type and have the same features.
 
         Returns
         -------
@@ -113,7 +118,18 @@ class DerivedKernel(Kernel):
         return vstack(found, format="csr") if issparse(found[0]) else np.concatenate(found)
 
     def scores(self, lists: Sequence[AnyList]) -> FloatArray:
-        """Return the unscaled scores of all candidates."""
+        """Return the unscaled scores of all candidates.
+
+        Parameters
+        ----------
+        lists : sequence of DecisionList or of GradientList
+            Candidate lists. All must be of the same type and have the same features.
+
+        Returns
+        -------
+        ndarray of float, (n_candidates,)
+            The scores of the candidates of all lists, in the order of the lists.
+        """
         return np.concatenate([self._scores(each) for each in self._check(lists)])
 
     def pack(self, examples: Sequence[AnyList]) -> PackedExamples:

@@ -74,6 +74,7 @@ class DeviceGram:
     Parameters
     ----------
     kernel : SubtreeKernel, SubsetTreeKernel or PartialTreeKernel
+        The kernel to evaluate.
     examples, others : sequence of trees
         Rows and columns of the matrix. If `others` is omitted, `examples` are both rows and columns.
     device : str
@@ -153,6 +154,7 @@ class DeviceGram:
         Parameters
         ----------
         rows, columns : slice
+            The ranges of rows and columns.
         n_mirrored : int
             Number of trailing columns that are also returned transposed; a device transposes faster than a
             CPU.
@@ -162,7 +164,9 @@ class DeviceGram:
         Returns
         -------
         values : ndarray, (n_rows, n_columns)
+            The kernel values.
         mirrored : ndarray, (n_mirrored, n_rows)
+            The transposed values of the last `n_mirrored` columns; empty if the kernel is not normalised.
         """
         scales = self._scales if self._kernel.normalize else None
         kind = np.dtype(np.float64 if scales is None else dtype)

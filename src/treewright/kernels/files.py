@@ -36,6 +36,7 @@ class Examples(NamedTuple):
     items : list of TreeExample
         Labels and vectors are empty if the file has none.
     format : {"brackets", "CoNLL-U", "SVM-light-TK"}
+        Format of the file.
     """
 
     items: list[TreeExample]
@@ -65,6 +66,7 @@ def read_examples(
     Parameters
     ----------
     source : path, "-" for standard input, or an open file
+        The file to read.
     centre : {"relation", "tag", "word"}
         Labels of the nodes of dependency trees; see `to_constituents`.
     functions, traces : bool
@@ -141,6 +143,7 @@ def read_vectors(source: Source, words: set[str]) -> dict[str, Vector]:
     Parameters
     ----------
     source : path, "-" for standard input, or an open file
+        The file to read.
     words : set of str
         Words whose vectors are read; others are skipped.
 

@@ -102,9 +102,11 @@ def explain_tree(
     machine : TreeKernelClassifier or TreeKernelRegressor
         A fitted estimator.
     example : tree of any kind, or example that contains trees
+        The example to explain.
     coef : ndarray of float, (n_support,)
         Coefficients of the support vectors.
     limits : SearchLimits
+        Limits of the search for fragments.
     """
     limits.check()
     terms = list_terms(machine.kernel_)
@@ -161,7 +163,9 @@ class Support:
     Parameters
     ----------
     kernel : SubsetTreeKernel, SubtreeKernel or PartialTreeKernel
+        The kernel of the SVM.
     trees : sequence of trees of any kind
+        The support vectors.
     others : Forest, optional
         Further trees to append, as prepared by the kernel.
 
@@ -259,6 +263,7 @@ class FragmentCounter:
     Parameters
     ----------
     kernel : SubsetTreeKernel, SubtreeKernel or PartialTreeKernel
+        The kernel that defines the fragments and their weights.
     fragments : sequence of ConstTree
         Distinct fragments.
     """

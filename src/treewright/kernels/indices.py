@@ -76,6 +76,7 @@ class Side(NamedTuple):
     numbers : Translation
         Translation of their items into items of the index.
     rows : SubsetRows or PartialRows
+        The trees as bags of distinct subtrees, with the numbering of the index.
     sums : tuple of ndarray of int
         For each entry of the bags, the space that all entries before it need.
     """

@@ -58,6 +58,7 @@ def as_trees(examples: Iterable[Any], *, centre: str = "relation") -> Sequence[C
     examples : sequence or array of trees
         A list that contains only `ConstTree` is returned unchanged.
     centre : {"relation", "tag", "word"}
+        Labels of the nodes of dependency trees.
 
     Raises
     ------
@@ -90,6 +91,7 @@ def as_matrix(examples: Any, *, n_columns: int | None = None) -> Any:  # noqa: A
     Returns
     -------
     ndarray of float or csr_matrix of float, (n_examples, n_columns)
+        The vectors as rows.
     """
     matrix = _make_matrix(examples, n_columns)
     values = matrix.data if issparse(matrix) else matrix

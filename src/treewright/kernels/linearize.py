@@ -68,6 +68,7 @@ class FragmentSpace:
     kernel : Kernel
         A kernel whose fragments can be listed, or a sum of such kernels and linear kernels of vectors.
     fragments : list of ConstTree
+        The fragments.
     owners : ndarray of int, (n_fragments,)
         For each fragment, the index of its tree kernel in the sum of kernels; in ascending order.
     widths : ndarray of int, (n_vector_kernels,)
@@ -151,7 +152,8 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
     C : float
         Regularisation parameter of the linear model: the cost of an example on the wrong side of the margin.
     class_weight : dict or "balanced", optional
-        Factor of `C` for each class, as in `sklearn.svm.LinearSVC`.
+        Factor of `C` for each class in the linear model; classes that are not in the dictionary have the
+        factor 1. "balanced" means factors that are inversely proportional to the class frequencies.
     refit : bool
         Train a linear support vector machine on the fragments. If False, fragments keep their weights from
         the kernel SVM; if all fragments are kept, the decision values are the same as in the kernel SVM.
@@ -165,6 +167,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
     Attributes
     ----------
     classes_ : ndarray
+        The classes, in ascending order.
     fragments_ : list of str
         The fragments in brackets; leaves are words, or nodes that are not expanded.
     fragment_trees_ : list of ConstTree
@@ -174,8 +177,11 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
     n_columns_ : ndarray of int, (n_vector_kernels,)
         The number of columns of each vector kernel in that sum. These columns follow the fragments.
     coef_ : ndarray of float, (n_classes or 1, n_features)
+        Weights of the features for each class. With two classes, there is one row, for the second class.
     intercept_ : ndarray of float, (n_classes or 1,)
+        Intercept of each class. With two classes, there is one, for the second class.
     kernel_ : Kernel
+        The kernel of the SVM whose fragments were mined.
     machine_ : TreeKernelClassifier
         The SVM whose fragments were mined. It is not saved: a loaded classifier does not have it.
 
@@ -247,6 +253,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         trees : iterable
             Trees or other examples that the kernel compares.
         labels : array, (n_examples,)
+            Labels of at least two classes.
         sample_weight : array of float, (n_examples,), optional
             Factor of `C` for each example, in the kernel SVM and in the linear model.
         checkpoint : path, optional
@@ -372,9 +379,15 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
     def transform(self, trees: Any) -> csr_matrix:  # noqa: ANN401
         """Return the counts of all fragments in trees, scaled as in the feature space of the kernel.
 
+        Parameters
+        ----------
+        trees : iterable
+            Trees or other examples that the kernel compares.
+
         Returns
         -------
         csr_matrix of float, (n_examples, n_features)
+            The scaled counts. The columns of vector kernels follow the fragments.
         """
         check_is_fitted(self, "fragments_")
         found = self._map(self._space.transform, trees)
@@ -389,12 +402,35 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         return map_jobs(lambda batch: function(take_examples(examples, batch)), batches, n_jobs=self.n_jobs)
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
-        """Return the names of the columns: fragments, prefixed with the index of their term in a sum."""
+        """Return the names of the columns: fragments, prefixed with the index of their term in a sum.
+
+        Parameters
+        ----------
+        input_features : object
+            Ignored; present for compatibility with scikit-learn.
+
+        Returns
+        -------
+        ndarray of str, (n_features,)
+            Fragments in brackets, followed by the columns of vector kernels.
+        """
         check_is_fitted(self, "fragments_")
         return np.array(self._space.names, dtype=object)
 
     def decision_function(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return decision values, (n_examples, n_classes), or (n_examples,) for the second of two classes."""
+        """Return decision values, (n_examples, n_classes), or (n_examples,) for the second of two classes.
+
+        Parameters
+        ----------
+        trees : iterable
+            Trees or other examples that the kernel compares.
+
+        Returns
+        -------
+        ndarray of float, (n_examples, n_classes) or (n_examples,)
+            The decision value of each class, in the order of `classes_`. With two classes, each example has
+            one value, which is positive if the second class is predicted.
+        """
         check_is_fitted(self)
         products = self._map(lambda batch: self._space.multiply(batch, self.coef_.T), trees)
         decisions: FloatArray = np.concatenate([np.empty((0, len(self.coef_))), *products]) + self.intercept_
@@ -408,7 +444,8 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
 
         Parameters
         ----------
-        tree : tree of any kind that the kernel takes
+        tree : tree of any kind, or example with several parts, that the kernel accepts
+            The tree or example to explain.
         n : int
             Maximum number of fragments; fragments that contribute nothing are omitted.
         label : label, optional

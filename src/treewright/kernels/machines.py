@@ -87,16 +87,22 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
     Attributes
     ----------
     classes_ : ndarray
+        The classes, in ascending order.
     support_ : ndarray of int, (n_support,)
         Indices of the support vectors of all SVMs, in ascending order.
     support_examples_ : list or matrix
         The support vectors.
     dual_coef_ : ndarray of float, (n_machines, n_support)
+        Coefficients of the support vectors in each SVM; 0 if an example is not a support vector of the SVM.
+        There is one SVM for each class, or a single one for the second of two classes.
     intercept_ : ndarray of float, (n_machines,)
+        Intercept of each SVM.
     n_support_ : ndarray of int, (n_machines,)
         Number of support vectors of each SVM.
     n_iter_ : ndarray of int, (n_machines,)
+        Number of iterations of each SVM.
     kernel_ : Kernel
+        The kernel used in training: a copy of `kernel`, or the default kernel.
     sigmoid_ : ndarray of float, (n_machines, 2)
         Slope and offset of the log odds; empty if `probability` is False.
 
@@ -255,13 +261,36 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         return decisions
 
     def decision_function(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return decision values, (n_examples, n_classes), or (n_examples,) for the second of two classes."""
+        """Return decision values, (n_examples, n_classes), or (n_examples,) for the second of two classes.
+
+        Parameters
+        ----------
+        trees : iterable
+            Trees or other examples that the kernel compares.
+
+        Returns
+        -------
+        ndarray of float, (n_examples, n_classes) or (n_examples,)
+            The decision value of each class, in the order of `classes_`. With two classes, each example has
+            one value, which is positive if the second class is predicted.
+        """
         decisions = self._decide(trees)
         return decisions[:, 0] if len(self.classes_) == 2 else decisions
 
     @available_if(_learns_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return the probability of each class, (n_examples, n_classes); only with `probability`."""
+        """Return the probability of each class, (n_examples, n_classes); only with `probability`.
+
+        Parameters
+        ----------
+        trees : iterable
+            Trees or other examples that the kernel compares.
+
+        Returns
+        -------
+        ndarray of float, (n_examples, n_classes)
+            The probabilities, in the order of `classes_`; each row sums to 1.
+        """
         check_is_fitted(self)
         if not len(self.sigmoid_):
             raise InputError("probability was False in fit; expected True for predict_proba")
@@ -290,6 +319,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         Parameters
         ----------
         tree : tree of any kind, or example with several parts, that the kernel accepts
+            The tree or example to explain.
         n : int
             Maximum number of fragments; fragments that contribute nothing are omitted.
         label : label, optional
@@ -357,9 +387,13 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     support_examples_ : list or matrix
         The support vectors.
     dual_coef_ : ndarray of float, (1, n_support)
+        Coefficients of the support vectors.
     intercept_ : ndarray of float, (1,)
+        Intercept of the SVM.
     n_support_, n_iter_ : ndarray of int, (1,)
+        Number of support vectors, and number of iterations in training.
     kernel_ : Kernel
+        The kernel used in training: a copy of `kernel`, or the default kernel.
 
     See Also
     --------
@@ -405,6 +439,7 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         trees : iterable
             Trees or other examples that the kernel compares. A generator is read once.
         targets : array of float, (n_examples,)
+            Target of each example.
         sample_weight : array of float, (n_examples,), optional
             Factor of `C` for each example.
         """
@@ -421,7 +456,18 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         return self
 
     def predict(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return the predicted target of each example."""
+        """Return the predicted target of each example.
+
+        Parameters
+        ----------
+        trees : iterable
+            Trees or other examples that the kernel compares.
+
+        Returns
+        -------
+        ndarray of float, (n_examples,)
+            The predicted targets.
+        """
         return self._decide(trees)[:, 0]
 
     def explain(
@@ -435,7 +481,27 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         """Return the fragments of a tree that contribute most to its prediction.
 
         The prediction is the sum of the intercept and the contributions of all fragments and vectors;
-        contributions of vectors are not listed. For the parameters, see `TreeKernelClassifier.explain`.
+        contributions of vectors are not listed. Supported for `SubtreeKernel`, `SubsetTreeKernel` and
+        `PartialTreeKernel`, and for sums of these and linear vector kernels.
+
+        Parameters
+        ----------
+        tree : tree of any kind, or example with several parts, that the kernel accepts
+            The tree or example to explain.
+        n : int
+            Maximum number of fragments; fragments that contribute nothing are omitted.
+        max_size : int, optional
+            Maximum number of nodes in a fragment. In subtrees and subset trees, leaves are not counted.
+        max_visits : int
+            Maximum number of fragments to visit. A larger search stops with a warning, and its result may be
+            incomplete. In large trees, this happens if decays are close to 1.
+
+        Returns
+        -------
+        list of WeighedFragment
+            Fragments in brackets, with their weights and the key of their `Part`, or None. The leaves of a
+            fragment are words, or nodes that are not expanded. The largest absolute weight comes first. If
+            several kernels compare the same tree, a fragment is listed once for each kernel.
         """
         check_is_fitted(self)
         return explain_tree(self, tree, self.dual_coef_[0], SearchLimits(n, max_size, max_visits))
@@ -466,7 +532,9 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mode
     components_ : list or matrix
         The landmarks.
     normalization_ : ndarray of float, (n_components, n_components)
+        Pseudo-inverse square root of the kernel matrix of the landmarks.
     kernel_ : Kernel
+        The kernel used in `fit`: a copy of `kernel`, or the default kernel.
 
     See Also
     --------
@@ -497,7 +565,15 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mode
         self.n_jobs = n_jobs
 
     def fit(self, trees: Any, y: object = None) -> Self:  # noqa: ANN401
-        """Choose the landmarks."""
+        """Choose the landmarks.
+
+        Parameters
+        ----------
+        trees : iterable
+            Trees or other examples that the kernel compares. A generator is read once.
+        y : object
+            Ignored; present for compatibility with scikit-learn.
+        """
         check_integer("n_components", self.n_components, minimum=1)
         check_integer("random_state", self.random_state)
         check_integer("n_jobs", self.n_jobs, minimum=1)
@@ -529,7 +605,18 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mode
         self._n_features_out = len(self.component_indices_)
 
     def transform(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return the features of examples, (n_examples, n_components)."""
+        """Return the features of examples, (n_examples, n_components).
+
+        Parameters
+        ----------
+        trees : iterable
+            Trees or other examples that the kernel compares.
+
+        Returns
+        -------
+        ndarray of float, (n_examples, n_components)
+            The features. Their inner products approximate the kernel values.
+        """
         check_is_fitted(self)
         if self._packed is None:
             self._packed = self.kernel_.pack(self.components_)

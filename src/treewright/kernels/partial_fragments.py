@@ -105,9 +105,15 @@ class PartialMatcher:
     def find(self, dag: Dag) -> csr_matrix:
         """Return the summed weights of the embeddings of each fragment rooted at each subtree.
 
+        Parameters
+        ----------
+        dag : Dag
+            The distinct subtrees to search.
+
         Returns
         -------
         csr_matrix of float, (n_subtrees, n_fragments)
+            The summed weights.
         """
         symbols = find_symbols(self._dag, dag)[dag.symbols]
         indptr, found, weights = match_partial_fragments(dag.subtrees, symbols, self._trie, self._decay)

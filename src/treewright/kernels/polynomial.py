@@ -49,6 +49,7 @@ class PolynomialKernel(Kernel):
         Parameters
         ----------
         rows : sparse matrix of 0 and 1, or sequence of such matrices of one row each
+            The examples as rows of binary features.
         """
         check_integer("degree", self.degree, minimum=1)
         check_choice("normalize", self.normalize, (False, True))
@@ -75,10 +76,12 @@ class PackedRows(PackedExamples):
         Parameters
         ----------
         rows_a, rows_b : array of int
+            Indices of rows, in any order.
 
         Returns
         -------
         ndarray of float, (len(rows_a), len(rows_b))
+            The kernel value of each pair.
         """
         rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
         sizes = np.diff(self._rows.indptr)

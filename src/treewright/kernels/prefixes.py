@@ -29,6 +29,7 @@ class Normalizer(NamedTuple):
     Attributes
     ----------
     value : float
+        The log of the sum.
     choices : ndarray of float, (n_choices,)
         The weight of each choice; the weight of a shared choice is stored at the first candidate that makes
         it.

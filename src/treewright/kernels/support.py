@@ -169,6 +169,7 @@ def keep_machines(
     checkpoint : path
         Folder of the checkpoint.
     examples : list or matrix
+        The training examples.
     arrays : dict
         Targets and weights.
     """
@@ -199,10 +200,33 @@ class DecisionClassifier(ClassifierMixin):  # type: ignore[misc]
 
     @abstractmethod
     def decision_function(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return decision values, (n_examples, n_classes), or (n_examples,) for the second of two classes."""
+        """Return decision values, (n_examples, n_classes), or (n_examples,) for the second of two classes.
+
+        Parameters
+        ----------
+        trees : iterable
+            Trees or other examples that the kernel compares.
+
+        Returns
+        -------
+        ndarray of float, (n_examples, n_classes) or (n_examples,)
+            The decision value of each class, in the order of `classes_`. With two classes, each example has
+            one value, which is positive if the second class is predicted.
+        """
 
     def predict(self, trees: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-        """Return the predicted class of each example."""
+        """Return the predicted class of each example.
+
+        Parameters
+        ----------
+        trees : iterable
+            Trees or other examples that the kernel compares.
+
+        Returns
+        -------
+        ndarray, (n_examples,)
+            The predicted classes.
+        """
         decisions = self.decision_function(trees)
         best = (decisions > 0).astype(np.int64) if decisions.ndim == 1 else decisions.argmax(axis=1)
         predicted: npt.NDArray[Any] = self.classes_[best]
@@ -230,6 +254,7 @@ def check_labels(labels: npt.NDArray[Any], weights: FloatArray) -> tuple[npt.NDA
     Parameters
     ----------
     labels : array, (n_examples,)
+        The labels of the examples.
     weights : array of float, (n_examples,)
         Weights of the examples; in each class, at least one must be positive.
     """

@@ -50,6 +50,7 @@ class RowCache:
     Parameters
     ----------
     packed : PackedExamples
+        The examples whose kernel rows are cached.
     cache_memory : int
         Memory limit in bytes; at least two rows are kept.
     n_jobs : int
@@ -58,6 +59,7 @@ class RowCache:
     Attributes
     ----------
     kept : ndarray of float32, (capacity, n_examples)
+        The cached rows, one in each slot.
     slots : ndarray of int, (n_examples,)
         For each example, the slot of its row in `kept`, or -1.
     n_computed : int
@@ -213,6 +215,7 @@ def solve(
     Parameters
     ----------
     problem : DualProblem
+        The problem to solve.
     cache : RowCache
         Kernel rows of the examples in the problem.
     tol : float

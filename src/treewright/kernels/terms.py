@@ -34,6 +34,7 @@ class Term(NamedTuple):
     kernel : Kernel
         Tree kernel or vector kernel.
     weight : float
+        Weight of the kernel in the sum.
     keys : tuple
         Keys of the enclosing `Part` kernels, outermost first.
     norms : tuple of Norm
@@ -74,12 +75,14 @@ class Term(NamedTuple):
         Parameters
         ----------
         examples : list or matrix
+            The examples.
         n_columns : int, optional
             Number of columns; further columns are omitted.
 
         Returns
         -------
         csr_matrix of float, (n_examples, n_columns)
+            The features; a row is 0 if the example lacks the part that the kernel compares.
         """
         rows, parts = self.find_parts(examples)
         n_examples = _count(examples)

@@ -73,11 +73,33 @@ class TorchGradients:
         self._parameters = list(chosen.values())
 
     def __call__(self, lists: Iterable[Any]) -> list[GradientList]:
-        """Return the log probabilities and gradients of each list, computed in evaluation mode."""
+        """Return the log probabilities and gradients of each list, computed in evaluation mode.
+
+        Parameters
+        ----------
+        lists : iterable of lists of candidates
+            Candidate lists. Each is passed to `log_probability`.
+
+        Returns
+        -------
+        list of GradientList
+            One `GradientList` for each candidate list.
+        """
         return list(self.iterate(lists))
 
     def iterate(self, lists: Iterable[Any]) -> Iterator[GradientList]:
-        """Yield the lists one by one, for lists that do not fit into memory together."""
+        """Yield the log probabilities and gradients of one list at a time, to save memory.
+
+        Parameters
+        ----------
+        lists : iterable of lists of candidates
+            Candidate lists. Each is passed to `log_probability`. A generator is read as needed.
+
+        Yields
+        ------
+        GradientList
+            The log probabilities and gradients of the candidates of a list.
+        """
         for number, candidates in enumerate(lists):
             with self._ready():
                 logs = self._log_probability(candidates)

@@ -63,7 +63,18 @@ class LinearRanker:
 
     @one_blas_thread
     def kernel_scores(self, rows: Any) -> FloatArray:  # noqa: ANN401
-        """Return the learnt score of each row, without base scores."""
+        """Return the learnt score of each row, without base scores.
+
+        Parameters
+        ----------
+        rows : array or csr_matrix, (n_candidates, n_features)
+            Features of the candidates.
+
+        Returns
+        -------
+        ndarray of float, (n_candidates,)
+            The learnt scores.
+        """
         if rows.shape[1] != len(self.coef_):
             raise InputError(f"rows have {rows.shape[1]} features; expected {len(self.coef_)}, as in fit")
         return np.asarray(rows @ self.coef_, dtype=np.float64)
@@ -71,13 +82,43 @@ class LinearRanker:
     def combine(
         self, kernel_scores: FloatArray, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None
     ) -> FloatArray:
-        """Return the final scores: the results of `kernel_scores` plus the base scores."""
+        """Return the final scores: the results of `kernel_scores` plus the base scores.
+
+        Parameters
+        ----------
+        kernel_scores : ndarray of float, (n_candidates,)
+            The results of `kernel_scores` for these candidates.
+        indptr : array of int, (n_lists + 1,)
+            List i has the candidates from `indptr[i]` to `indptr[i + 1]`.
+        base_scores : array of float, (n_candidates,), optional
+            Scores that are added to the learnt scores; zero by default.
+
+        Returns
+        -------
+        ndarray of float, (n_candidates,)
+            The learnt scores plus the base scores.
+        """
         bounds = check_bounds(indptr)
         scores = 0.0 if base_scores is None else check_numbers("base_scores", base_scores, int(bounds[-1]))
         return np.asarray(kernel_scores + scores, dtype=np.float64)
 
     def score(self, rows: Any, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None) -> FloatArray:  # noqa: ANN401
-        """Return the final scores of candidates, including base scores."""
+        """Return the final scores of candidates, including base scores.
+
+        Parameters
+        ----------
+        rows : array or csr_matrix, (n_candidates, n_features)
+            Features of the candidates.
+        indptr : array of int, (n_lists + 1,)
+            List i has the candidates from `indptr[i]` to `indptr[i + 1]`.
+        base_scores : array of float, (n_candidates,), optional
+            Scores that are added to the learnt scores; zero by default.
+
+        Returns
+        -------
+        ndarray of float, (n_candidates,)
+            The learnt scores plus the base scores.
+        """
         return self.combine(self.kernel_scores(rows), indptr, base_scores)
 
 

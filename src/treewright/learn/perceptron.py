@@ -121,14 +121,36 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return mean * self.rate
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the score of each class, or of the second class if there are two."""
+        """Return the score of each class, or of the second class if there are two.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of float, (n_samples,) or (n_samples, n_classes)
+            One score per sample if there are two classes; otherwise one score per class.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         scores: FloatArray = X @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-        """Return the predicted class of each sample."""
+        """Return the predicted class of each sample.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray, (n_samples,)
+            The predicted class labels.
+        """
         scores = self.decision_function(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         chosen: npt.NDArray[Any] = self.classes_[best]

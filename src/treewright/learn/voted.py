@@ -50,6 +50,7 @@ class UpdateHistory(NamedTuple):
     right, wrong : ndarray of int, (n_updates,)
         The rows of each update, as positions among the support rows.
     amounts : ndarray of float, (n_updates,)
+        The factor by which the difference of the two rows was multiplied.
     lives : ndarray of int, (n_updates + 1,)
         Number of comparisons survived by the initial weights and by the weights after each update.
     """
@@ -130,13 +131,13 @@ class _Voted:
         indptr : array of int, (n_lists + 1,)
             List i has the candidates from `indptr[i]` to `indptr[i + 1]`.
         base_scores : array of float, (n_candidates,), optional
-            Scores that are added to the learnt scores, as in `fit`.
+            Scores that are added to the learnt scores; zero by default.
 
         Returns
         -------
         ndarray of float, (n_candidates,)
-            With `voting`, the fraction of the votes in each list. The averaged weights break ties: they add
-            less than one vote.
+            The sum of both scores or, with `voting`, the fraction of the votes in each list. The averaged
+            weights break ties: they add less than one vote.
         """
         bounds = check_bounds(indptr)
         n_rows = int(bounds[-1])
@@ -235,7 +236,18 @@ class VotedPerceptron(_Voted):
 
     @one_blas_thread
     def kernel_scores(self, rows: Any) -> FloatArray:  # noqa: ANN401
-        """Return the learnt scores of rows or, with `voting`, their inner products with the support."""
+        """Return the learnt scores of rows or, with `voting`, their inner products with the support.
+
+        Parameters
+        ----------
+        rows : array or csr_matrix, (n_candidates, n_features)
+            Features of the candidates.
+
+        Returns
+        -------
+        ndarray of float, (n_candidates,) or (n_candidates, n_support)
+            Scores without base scores or, with `voting`, one inner product per support row.
+        """
         if rows.shape[1] != len(self.coef_):
             raise InputError(f"rows have {rows.shape[1]} features; expected {len(self.coef_)}, as in fit")
         if self.voting:
@@ -252,7 +264,22 @@ class VotedPerceptron(_Voted):
         return np.asarray((rows @ self._columns[1]).toarray(), dtype=np.float64)
 
     def score(self, rows: Any, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None) -> FloatArray:  # noqa: ANN401
-        """Return the final scores of candidates; see `combine`."""
+        """Return the final scores of candidates.
+
+        Parameters
+        ----------
+        rows : array or csr_matrix, (n_candidates, n_features)
+            Features of the candidates.
+        indptr : array of int, (n_lists + 1,)
+            List i has the candidates from `indptr[i]` to `indptr[i + 1]`.
+        base_scores : array of float, (n_candidates,), optional
+            Scores that are added to the learnt scores; zero by default.
+
+        Returns
+        -------
+        ndarray of float, (n_candidates,)
+            The learnt scores plus the base scores or, with `voting`, the fraction of the votes in each list.
+        """
         return self.combine(self.kernel_scores(rows), indptr, base_scores)
 
 
@@ -318,6 +345,12 @@ class KernelVotedPerceptron(_Voted):
         Parameters
         ----------
         block : ndarray of float, (n_rows, n_support)
+            Kernel values of the rows with the support.
+
+        Returns
+        -------
+        ndarray of float, (n_rows,) or (n_rows, n_support)
+            Scores without base scores or, with `voting`, the kernel values.
         """
         if block.ndim != 2 or block.shape[1] != len(self.coef_):
             raise InputError(f"block has the shape {block.shape}; expected (n_rows, {len(self.coef_)})")
@@ -326,7 +359,22 @@ class KernelVotedPerceptron(_Voted):
     def score(
         self, block: FloatArray, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None
     ) -> FloatArray:
-        """Return the final scores of candidates; see `combine`."""
+        """Return the final scores of candidates.
+
+        Parameters
+        ----------
+        block : ndarray of float, (n_candidates, n_support)
+            Kernel values of the candidates with the support.
+        indptr : array of int, (n_lists + 1,)
+            List i has the candidates from `indptr[i]` to `indptr[i + 1]`.
+        base_scores : array of float, (n_candidates,), optional
+            Scores that are added to the learnt scores; zero by default.
+
+        Returns
+        -------
+        ndarray of float, (n_candidates,)
+            The learnt scores plus the base scores or, with `voting`, the fraction of the votes in each list.
+        """
         return self.combine(self.kernel_scores(block), indptr, base_scores)
 
 
@@ -441,9 +489,11 @@ def count_votes(history: UpdateHistory, block: FloatArray, base_scores: FloatArr
     Parameters
     ----------
     history : UpdateHistory
+        All updates of the training.
     block : ndarray of float, (n_candidates, n_support)
         Kernel values of the candidates with the support.
     base_scores : ndarray of float, (n_candidates,)
+        Scores that are added to the learnt scores.
     """
     moves = (block[:, history.right] - block[:, history.wrong]) * history.amounts
     scores = np.cumsum(np.column_stack([base_scores, moves]), axis=1)

@@ -69,14 +69,36 @@ class SpectralBloomFilter:
         self.native.words[:] = 0
 
     def add(self, keys: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Add integer keys one after the other; return the estimated count of each before it was added."""
+        """Add integer keys one after the other.
+
+        Parameters
+        ----------
+        keys : array of int, (n_keys,)
+            Keys to add; a key may occur several times.
+
+        Returns
+        -------
+        ndarray of int, (n_keys,)
+            The estimated count of each key before it was added.
+        """
         keys = _as_keys(keys)
         before = np.empty(len(keys), dtype=np.int64)
         add_all(self.native, keys, before)
         return before
 
     def estimate(self, keys: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return the estimated count of each key: at least its true count, but never more than `limit`."""
+        """Return the estimated count of each key: at least its true count, but never more than `limit`.
+
+        Parameters
+        ----------
+        keys : array of int, (n_keys,)
+            Keys to look up.
+
+        Returns
+        -------
+        ndarray of int, (n_keys,)
+            The estimated counts.
+        """
         keys = _as_keys(keys)
         counts = np.empty(len(keys), dtype=np.int64)
         estimate_all(self.native, keys, counts)
@@ -88,6 +110,16 @@ class SpectralBloomFilter:
         It is the same as for an ordinary Bloom filter, because minimal increase does not affect keys that
         were never added. If the counters of a key share a cache line, the rate is averaged over the number of
         keys per line.
+
+        Parameters
+        ----------
+        n_keys : int
+            Number of distinct keys that were added.
+
+        Returns
+        -------
+        float
+            The probability, from 0 to 1.
         """
         bloom = self.native
         load = n_keys / bloom.n_blocks

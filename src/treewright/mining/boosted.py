@@ -74,7 +74,8 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     validation_fraction : float
         Fraction of the samples to hold out for choosing the number of trees, with `penalty="auto"`.
     class_weight : dict or "balanced", optional
-        Weights of the classes, as in scikit-learn.
+        Weights of the classes; "balanced" weights are inversely proportional to the class frequencies. The
+        weight of a sample is multiplied by the weight of its class.
     max_seconds : float, optional
         Time limit of `fit`. When it is reached, the trees grown so far are kept, and a warning is issued.
     n_jobs : int
@@ -84,7 +85,8 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    classes_ : ndarray
+    classes_ : ndarray, (n_classes,)
+        The class labels.
     penalty_ : float
         The last penalty.
     n_trees_ : int
@@ -325,7 +327,18 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         return max(1, best[1]), float(weights.sum() / weights[train].sum())
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the score of each class, or only of the second if there are two."""
+        """Return the score of each class, or only of the second if there are two.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Binary samples.
+
+        Returns
+        -------
+        ndarray of float, (n_samples,) or (n_samples, n_classes)
+            One score per sample if there are two classes; otherwise one score per class.
+        """
         return self._score(self._check_rows(X))
 
     def _score(self, rows: csr_matrix) -> FloatArray:
@@ -336,7 +349,18 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         return scores[0] if len(scores) == 1 else np.stack(scores, axis=1)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-        """Return the class of each row."""
+        """Return the predicted class of each sample.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Binary samples.
+
+        Returns
+        -------
+        ndarray, (n_samples,)
+            The predicted class labels.
+        """
         numbers = choose(self.decision_function(X))
         predicted: npt.NDArray[Any] = self.classes_[numbers]
         return predicted
@@ -345,6 +369,16 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         """Return the probability of each class.
 
         With more than two classes, the one-vs-rest probabilities are normalised.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Binary samples.
+
+        Returns
+        -------
+        ndarray of float, (n_samples, n_classes)
+            Probabilities in the order of `classes_`; each row sums to 1.
         """
         scores = self.decision_function(X)
         return np.exp(_log_probabilities(scores.T if scores.ndim > 1 else scores[np.newaxis])).T
@@ -354,6 +388,17 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
 
         A conjunction that occurs in several trees is listed once; the empty conjunction is the intercept. A
         positive weight is evidence for the predicted class. The weights add up to the score of the class.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Binary samples.
+
+        Returns
+        -------
+        list of Explanation, (n_samples,)
+            The predicted class of each sample, its score, and the conjunctions with their weights, in
+            descending order of absolute weight.
         """
         rows = self._check_rows(X)
         names = list(map(str, _check_feature_names_in(self)))

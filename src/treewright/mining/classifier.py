@@ -110,8 +110,9 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
 
     Parameters
     ----------
-    degree : int
-        Maximum number of features in a conjunction.
+    degree : int or "auto"
+        Maximum number of features in a conjunction. "auto" is 5 if conjunctions are added to a linear model,
+        and 3 otherwise.
     threshold : float or "auto"
         L1 threshold; a higher one selects fewer conjunctions. If "auto", conjunctions are added to a linear
         model of all columns while the held-out loss falls.
@@ -146,11 +147,12 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
     max_seconds : float, optional
         Time limit of the selection in seconds. When it is reached, no more conjunctions are added, and a
         warning is issued.
-    class_weight : dict, "balanced" or None
-        Weights of the classes. The weight of a sample is multiplied by the weight of its class.
+    class_weight : dict or "balanced", optional
+        Weights of the classes; "balanced" weights are inversely proportional to the class frequencies. The
+        weight of a sample is multiplied by the weight of its class.
     memory_limit : int, optional
         Memory limit in bytes, not counting the samples. Beyond it, intermediate results are written to disk;
-        the result is the same. See `ConjunctionMiner`.
+        the result is the same. If the limit is too small, the error gives the minimum.
     filter_memory : int, optional
         Memory of a Bloom filter that removes rare candidates before counting. The result does not depend on
         it.
@@ -173,7 +175,8 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
     final_estimator_ : estimator
         The fitted final estimator.
     threshold_ : float
-        The threshold that was used; see `ConjunctionMiner`.
+        The threshold that was used. If conjunctions were added to a linear model, it is the lowest score
+        statistic (a sum of residuals divided by its standard error) that was required to add a conjunction.
     followed_path_ : bool
         Whether the threshold was lowered step by step.
     path_ : list of PathStep
@@ -358,18 +361,51 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         self.final_estimator_ = Linear(self.classes_, self.coef_, self.intercept_)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-        """Return the class of each row."""
+        """Return the predicted class of each sample.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Binary samples.
+
+        Returns
+        -------
+        ndarray, (n_samples,)
+            The predicted class labels.
+        """
         predicted: npt.NDArray[Any] = self._final().predict(self._find(X))
         return predicted
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the score of each class, or only of the second if there are two."""
+        """Return the score of each class, or only of the second if there are two.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Binary samples.
+
+        Returns
+        -------
+        ndarray of float, (n_samples,) or (n_samples, n_classes)
+            One score per sample if there are two classes; otherwise one score per class.
+        """
         scores: FloatArray = self._final().decision_function(self._find(X))
         return scores
 
     @_final_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the probability of each class, if the final estimator provides it."""
+        """Return the probability of each class, if the final estimator provides it.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Binary samples.
+
+        Returns
+        -------
+        ndarray of float, (n_samples, n_classes)
+            Probabilities in the order of `classes_`; each row sums to 1.
+        """
         probabilities: FloatArray = self._final().predict_proba(self._find(X))
         return probabilities
 
@@ -382,6 +418,17 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
 
         A positive weight is evidence for the predicted class. The weights, including the intercept, add up to
         the score of the class.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Binary samples.
+
+        Returns
+        -------
+        list of Explanation, (n_samples,)
+            The predicted class of each sample, its score, and the conjunctions with their weights, in
+            descending order of absolute weight.
         """
         found = self._find(X)
         if not hasattr(self, "coef_"):

@@ -251,7 +251,14 @@ class ConjunctionEstimator(BinaryEstimator):
         return find_conjunctions(rows, orders).astype(np.float64)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
-        """Return the conjunctions as text, such as ``word=bank & prev=the``."""
+        """Return the conjunctions as text, such as ``word=bank & prev=the``.
+
+        Parameters
+        ----------
+        input_features : array of str, (n_features,), optional
+            Names of the columns. By default, the names seen in `fit`, or ``x0``, ``x1``, ... if there were
+            none.
+        """
         check_is_fitted(self)
         columns = list(map(str, _check_feature_names_in(self, input_features)))
         return np.array([name_conjunction(each, columns) for each in self.conjunctions_], dtype=object)

@@ -254,7 +254,7 @@ def _count_kind(
 def _entry_bits(n_candidates: int) -> int:
     """Return the binary logarithm of the number of entries per table, for this many candidates."""
     n_entries = n_candidates // (CANDIDATES_PER_ENTRY * N_SHARES)
-    return min(MAX_ENTRY_BITS, max(MIN_ENTRY_BITS, n_entries.bit_length()))
+    return min(MAX_ENTRY_BITS, max(MIN_ENTRY_BITS, int(n_entries).bit_length()))
 
 
 def _high_bits(sketch: npt.NDArray[np.float32], threshold: float) -> npt.NDArray[np.uint8]:

@@ -126,10 +126,17 @@ class GradientMiner:
         Parameters
         ----------
         space : FeatureSpace
+            The feature space to search, such as a `PolynomialSpace`.
         problem : Problem
-            A problem over the rows of the space.
+            The samples to learn from, made by `label_problem` or `list_problem`. It must have as many rows as
+            the space.
         checkpoint : Checkpoint, optional
             Checkpoint of each round, from which an interrupted run resumes.
+
+        Returns
+        -------
+        Mined
+            The selected features with their weights, and a report of each round.
         """
         run = MiningRun(self, space, problem, checkpoint, "mining")
         if self.path:
@@ -156,14 +163,25 @@ class GradientMiner:
 
         Parameters
         ----------
-        space, problem, checkpoint
-            As in `fit`.
+        space : FeatureSpace
+            The feature space to search, such as a `PolynomialSpace`.
+        problem : Problem
+            The samples to learn from, made by `label_problem` or `list_problem`. It must have as many rows as
+            the space.
         score : callable
             Function that returns the score of a result on held-out samples; higher is better.
         enough : float
-            A score that only a useful model reaches.
+            A score that only a useful model reaches. The search does not stop early before the best score
+            exceeds it.
         error : callable
-            Function that returns the standard error of a score.
+            Function that returns the standard error of a score; 0 by default.
+        checkpoint : Checkpoint, optional
+            Checkpoint of each round, from which an interrupted run resumes.
+
+        Returns
+        -------
+        list of PathStep
+            Each threshold that was tried, with its score and its number of selected features.
         """
         run = MiningRun(self, space, problem, checkpoint, "path")
         best, n_idle, n_worse = -np.inf, 0, 0

@@ -198,6 +198,17 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         return self
 
     def transform(self, X: Any) -> Any:  # noqa: ANN401
-        """Return which of the selected conjunctions are present in each row."""
+        """Return which of the selected conjunctions are present in each sample.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Binary samples.
+
+        Returns
+        -------
+        csr_matrix or ndarray of float, (n_samples, n_conjunctions)
+            1 where a conjunction is present, and 0 elsewhere; a sparse matrix if `sparse_output` is True.
+        """
         found = self._find(X)
         return found if self.sparse_output else found.toarray()

@@ -121,15 +121,47 @@ class PolynomialSpace:
         return int(self.rows.shape[0])
 
     def search(self, violations: Violations, threshold: float, degree: int) -> "PolynomialSearch":
-        """Start a search with the columns of the violating rows, up to order `degree`."""
+        """Start a search with the columns of the violating rows, up to order `degree`.
+
+        Parameters
+        ----------
+        violations : Violations
+            The rows to learn from, and the counters of each.
+        threshold : float
+            A feature is extended only if one of its counts exceeds this.
+        degree : int
+            Maximum number of columns in a conjunction.
+
+        Returns
+        -------
+        PolynomialSearch
+            The search. Each call of its method `grow` counts the features of the next order.
+        """
         return PolynomialSearch(self, violations, threshold, degree)
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
-        """Return which conjunctions (columns) are present in each row of the space."""
+        """Return which conjunctions (columns) are present in each row of the space.
+
+        Parameters
+        ----------
+        features : sequence of ndarray of int32, (n_features, order)
+            One array per order, with one conjunction per row.
+
+        Returns
+        -------
+        csr_matrix of int8, (n_rows, n_features)
+            1 where the conjunction is present in the row, with the columns in the order of `features`.
+        """
         return match_conjunctions(self.rows, features, self.memory)
 
     def name(self, feature: Sequence[int]) -> str:
-        """Return a conjunction as ``a & b``."""
+        """Return a conjunction as ``a & b``.
+
+        Parameters
+        ----------
+        feature : sequence of int
+            Column indices. The negative number ``~column`` stands for a column that must be absent.
+        """
         return name_conjunction(feature, self.names)
 
 

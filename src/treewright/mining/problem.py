@@ -95,6 +95,7 @@ def label_problem(labels: npt.ArrayLike, n_classes: int) -> Problem:
     Returns
     -------
     Problem
+        The classification problem.
 
     See Also
     --------
@@ -154,6 +155,7 @@ def list_problem(
     Returns
     -------
     Problem
+        The reranking problem.
 
     See Also
     --------

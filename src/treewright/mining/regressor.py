@@ -124,7 +124,9 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         X : array, data frame or sparse matrix, (n_samples, n_features)
             Binary samples.
         y : array of float, (n_samples,)
-        sample_weight : array, (n_samples,), optional
+            Numbers to predict.
+        sample_weight : array of float, (n_samples,), optional
+            Weights of the samples; 1 by default.
         checkpoint : path, optional
             Folder in which each step is saved; after an interruption, the same call resumes from it.
         """
@@ -155,7 +157,18 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         self.conjunctions_ = [tuple(row) for each in orders.values() for row in each.tolist()]
 
     def predict(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the predicted number for each row."""
+        """Return the predicted number for each sample.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Binary samples.
+
+        Returns
+        -------
+        ndarray of float, (n_samples,)
+            The predicted numbers.
+        """
         check_is_fitted(self)
         with refusing_text():
             X = validate_data(self, X, accept_sparse="csr", reset=False)
@@ -164,7 +177,19 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         return predicted
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
-        """Return the conjunctions as text, such as ``word=bank & not prev=the``."""
+        """Return the conjunctions as text, such as ``word=bank & not prev=the``.
+
+        Parameters
+        ----------
+        input_features : array of str, (n_features,), optional
+            Names of the columns. By default, the names seen in `fit`, or ``x0``, ``x1``, ... if there were
+            none.
+
+        Returns
+        -------
+        ndarray of str, (n_conjunctions,)
+            Names in the order of `conjunctions_`.
+        """
         check_is_fitted(self)
         columns = list(map(str, _check_feature_names_in(self, input_features)))
         return np.array([name_conjunction(each, columns) for each in self.conjunctions_], dtype=object)

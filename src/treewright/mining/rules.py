@@ -297,6 +297,7 @@ def list_rules(
     Returns
     -------
     RuleTable
+        The rules, one per row.
 
     See Also
     --------
@@ -506,6 +507,7 @@ def compare_parts(
     Returns
     -------
     Contributions
+        Contributions of the linear part and of the conjunctions.
 
     See Also
     --------

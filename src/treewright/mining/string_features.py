@@ -177,7 +177,18 @@ class StringEstimator(Model, BaseEstimator):  # type: ignore[misc]
         return match_grams(rows, list(self.orders_.values())).astype(np.float64)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
-        """Return the n-grams as text, such as ``^ lower=how lower=many`` and ``lower=what .. lower=city``."""
+        """Return the n-grams as text, such as ``^ lower=how lower=many`` and ``lower=what .. lower=city``.
+
+        Parameters
+        ----------
+        input_features : object, optional
+            Ignored; it exists for compatibility with scikit-learn.
+
+        Returns
+        -------
+        ndarray of str, (n_features,)
+            Names in the order of `features_`.
+        """
         check_is_fitted(self)
         rows = [row for each in self.orders_.values() for row in each.tolist()]
         return np.array([name_gram(row, self.items_) for row in rows], dtype=object)
@@ -256,13 +267,17 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         The items of each selected n-gram, in order; ``".."`` marks where words may be skipped. ``"^"`` and
         ``"$"`` are the beginning and the end of a text.
     coef_ : ndarray of float, (n_classes or 1, n_features)
+        Weights of the n-grams; a single row if there are two classes.
     intercept_ : ndarray of float, (n_classes or 1,)
-    classes_ : ndarray
+        Intercepts; a single one if there are two classes.
+    classes_ : ndarray, (n_classes,)
+        The class labels.
     items_ : list of str
         The items of the selected n-grams, by index.
     history_ : list of IterationReport
         A report of each round; empty in a loaded model.
     n_iter_ : int
+        Number of mining rounds.
 
     See Also
     --------
@@ -336,7 +351,18 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         return self
 
     def transform(self, X: Any) -> csr_matrix:  # noqa: ANN401
-        """Return which of the selected n-grams are present in each text, as a sparse matrix."""
+        """Return which of the selected n-grams are present in each text.
+
+        Parameters
+        ----------
+        X : sequence of str, list of str, or list of (str, str), (n_texts,)
+            Strings, lists of words, or lists of (word, tag) pairs.
+
+        Returns
+        -------
+        csr_matrix of float, (n_texts, n_features)
+            1 where an n-gram is present, and 0 elsewhere, with the columns in the order of `features_`.
+        """
         return self._find(X)
 
 
@@ -390,15 +416,18 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
     features_ : list of tuple of str
         The items of each selected n-gram, in order; ``".."`` marks where words may be skipped. ``"^"`` and
         ``"$"`` are the beginning and the end of a text.
-    classes_ : ndarray
+    classes_ : ndarray, (n_classes,)
+        The class labels.
     items_ : list of str
         The items of the selected n-grams, by index.
     history_ : list of IterationReport
         A report of each round; empty in a loaded model.
     n_iter_ : int
+        Number of mining rounds.
     coef_ : ndarray of float, (n_classes or 1, n_features)
-        Weights of the linear SVM.
+        Weights of the linear SVM; a single row if there are two classes.
     intercept_ : ndarray of float, (n_classes or 1,)
+        Intercepts of the linear SVM; a single one if there are two classes.
 
     See Also
     --------
@@ -483,12 +512,34 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         return self
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
-        """Return the score of each class, or only of the second if there are two."""
+        """Return the score of each class, or only of the second if there are two.
+
+        Parameters
+        ----------
+        X : sequence of str, list of str, or list of (str, str), (n_texts,)
+            Strings, lists of words, or lists of (word, tag) pairs.
+
+        Returns
+        -------
+        ndarray of float, (n_texts,) or (n_texts, n_classes)
+            One score per text if there are two classes; otherwise one score per class.
+        """
         found = self._find(X)
         return self._linear.decision_function(found)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-        """Return the class of each text."""
+        """Return the predicted class of each text.
+
+        Parameters
+        ----------
+        X : sequence of str, list of str, or list of (str, str), (n_texts,)
+            Strings, lists of words, or lists of (word, tag) pairs.
+
+        Returns
+        -------
+        ndarray, (n_texts,)
+            The predicted class labels.
+        """
         predicted: npt.NDArray[Any] = self.classes_[choose(self.decision_function(X))]
         return predicted
 
@@ -497,6 +548,17 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
 
         A positive weight is evidence for the predicted class. The weights, including the intercept, add up to
         the score of the class.
+
+        Parameters
+        ----------
+        X : sequence of str, list of str, or list of (str, str), (n_texts,)
+            Strings, lists of words, or lists of (word, tag) pairs.
+
+        Returns
+        -------
+        list of Explanation, (n_texts,)
+            The predicted class of each text, its score, and the n-grams with their weights, in descending
+            order of absolute weight.
         """
         found = self._find(X)
         scores = self._linear.decision_function(found)

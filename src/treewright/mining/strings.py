@@ -120,15 +120,48 @@ class StringSpace:
         return len(self.rows.indptr) - 1
 
     def search(self, violations: Violations, threshold: float, degree: int) -> "StringSearch":
-        """Start a search with the items of the violating texts, up to order `degree`."""
+        """Start a search with the items of the violating texts, up to order `degree`.
+
+        Parameters
+        ----------
+        violations : Violations
+            The texts to learn from, and the counters of each.
+        threshold : float
+            A feature is extended only if one of its counts exceeds this.
+        degree : int
+            Maximum number of items in an n-gram.
+
+        Returns
+        -------
+        StringSearch
+            The search. Each call of its method `grow` counts the features of the next order.
+        """
         return StringSearch(self, violations, threshold, degree)
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
-        """Return which n-grams (columns) are present in each text (row)."""
+        """Return which n-grams (columns) are present in each text (row).
+
+        Parameters
+        ----------
+        features : sequence of ndarray of int32, (n_features, order)
+            One array per order, with one n-gram per row.
+
+        Returns
+        -------
+        csr_matrix of int8, (n_rows, n_features)
+            1 where the n-gram is present in the text, with the columns in the order of `features`.
+        """
         return match_grams(self.rows, features)
 
     def name(self, feature: Sequence[int]) -> str:
-        """Return an n-gram as ``lower=how lower=many``, ``^ .. tag=NN`` with a gap, or ``char='wh'``."""
+        """Return an n-gram as ``lower=how lower=many``, ``^ .. tag=NN`` with a gap, or ``char='wh'``.
+
+        Parameters
+        ----------
+        feature : sequence of int
+            Codes of the n-gram: ``2 * item``, or ``2 * item + 1`` if positions may be skipped before the
+            item.
+        """
         return name_gram(feature, self.items)
 
 

@@ -188,21 +188,71 @@ class SubtreeSpace:
         return int(self._lists.n_words.max(initial=0))
 
     def search(self, violations: Violations, threshold: float, degree: int) -> "SubtreeSearch":
-        """Start a search with the basic features of the violating candidates, up to order `degree`."""
+        """Start a search with the basic features of the violating candidates, up to order `degree`.
+
+        Parameters
+        ----------
+        violations : Violations
+            The candidates to learn from, and the counters of each.
+        threshold : float
+            A feature is extended only if one of its counts exceeds this.
+        degree : int
+            Maximum number of arcs in a feature; at most 8.
+
+        Returns
+        -------
+        SubtreeSearch
+            The search. Each call of its method `grow` counts the features of the next order.
+        """
         if degree > MAX_DEGREE:
             raise InputError(f"degree is {degree}; expected at most {MAX_DEGREE}")
         return SubtreeSearch(self, violations, threshold, degree)
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
-        """Return where features are present, except features shared by all candidates of a list."""
+        """Return where features are present, except features shared by all candidates of a list.
+
+        Parameters
+        ----------
+        features : sequence of ndarray of int32, (n_features, order)
+            One array per order, with one feature per row.
+
+        Returns
+        -------
+        csr_matrix of int8, (n_rows, n_features)
+            1 where the feature is present in the candidate, with the columns in the order of `features`.
+        """
         return self.find(Patterns(self.keys, features))
 
     def find(self, patterns: Patterns) -> csr_matrix:
-        """Return where features are present; `patterns` must use the basic features of this space."""
+        """Return where features are present, except features shared by all candidates of a list.
+
+        Parameters
+        ----------
+        patterns : Patterns
+            Features to look for. Their basic features must be those of this space.
+
+        Returns
+        -------
+        csr_matrix of int8, (n_rows, n_features)
+            1 where the feature is present in the candidate, with the columns in the order of `patterns`.
+        """
         return self._as_matrix(*self._match_all(patterns), patterns.n_features)
 
     def score(self, patterns: Patterns, coef: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return the sum of the weights of the features that `find` finds in each candidate."""
+        """Return the sum of the weights of the features that `find` finds in each candidate.
+
+        Parameters
+        ----------
+        patterns : Patterns
+            Features to look for. Their basic features must be those of this space.
+        coef : ndarray of float, (n_features,)
+            Weights of the features.
+
+        Returns
+        -------
+        ndarray of float, (n_rows,)
+            The score of each candidate.
+        """
         scores = np.zeros(self.n_rows)
         weigh_hits(self._lists.n_trees, self.indptr, *self._match_all(patterns), coef, scores)
         return scores
@@ -263,7 +313,13 @@ class SubtreeSpace:
         return matrix
 
     def name(self, feature: Sequence[int]) -> str:
-        """Return a sub feature tree as text: an arc, its dependents in brackets, ``+`` between siblings."""
+        """Return a sub feature tree as text: an arc, its dependents in brackets, ``+`` between siblings.
+
+        Parameters
+        ----------
+        feature : sequence of int
+            Codes of the arcs, ``basic feature * 8 + depth``, in the order of rightmost extension.
+        """
         return name_subtree(feature, self.keys, self.encoder)
 
 

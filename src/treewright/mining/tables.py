@@ -135,6 +135,7 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
     kinds_ : list of {"number", "integer", "category"}
         Kind of each column of the table.
     n_features_in_ : int
+        Number of columns of the table.
     feature_names_in_ : ndarray of str
         Names of the columns, only if the table has names.
 
@@ -231,7 +232,18 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
         return self
 
     def transform(self, X: Any) -> Any:  # noqa: ANN401
-        """Return which conditions hold in each row: a matrix of int8, (n_samples, n_indicators)."""
+        """Return which conditions hold in each sample.
+
+        Parameters
+        ----------
+        X : data frame or array, (n_samples, n_features)
+            A table with the columns of the table passed to `fit`. NaN, None and NA are missing values.
+
+        Returns
+        -------
+        csr_matrix or ndarray of int8, (n_samples, n_indicators)
+            1 where a condition holds, and 0 elsewhere; a sparse matrix if `sparse_output` is True.
+        """
         check_is_fitted(self)
         columns = list(_read_columns(self._check_table(X, reset=False), self._name, self.kinds_))
         n_rows = len(columns[0].values)
@@ -250,7 +262,19 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
         return found if self.sparse_output else found.toarray()
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
-        """Return the conditions as text, such as ``age in [30, 42)`` and ``city = Oslo``."""
+        """Return the conditions as text, such as ``age in [30, 42)`` and ``city = Oslo``.
+
+        Parameters
+        ----------
+        input_features : array of str, (n_features,), optional
+            Names of the columns of the table. By default, the names seen in `fit`, or ``x0``, ``x1``, ... if
+            there were none.
+
+        Returns
+        -------
+        ndarray of str, (n_indicators,)
+            Names in the order of `indicators_`.
+        """
         check_is_fitted(self)
         names = list(map(str, _check_feature_names_in(self, input_features)))
         return np.array([self._describe(each, names[each.column]) for each in self.indicators_], dtype=object)

@@ -115,22 +115,62 @@ class PartScorer(Model):
         """
 
     def calibrate(self, batch: Batch) -> None:
-        """Calibrate the scores on held-out sentences with gold heads; by default, do nothing."""
+        """Calibrate the scores on held-out sentences with gold heads; by default, do nothing.
+
+        Parameters
+        ----------
+        batch : Batch
+            Held-out sentences with gold heads.
+        """
 
     def prepare(self, batch: Batch) -> Self:
-        """Return a scorer that has processed a batch, so that `score` is fast for each of its sentences."""
+        """Return a scorer that has processed a batch, so that `score` is fast for each of its sentences.
+
+        Parameters
+        ----------
+        batch : Batch
+            The sentences to score.
+
+        Returns
+        -------
+        PartScorer
+            A scorer for these sentences; by default, the scorer itself.
+        """
         return self
 
     def score_arcs(self, tree: DepTree) -> npt.NDArray[np.float64] | None:
-        """Return log-space scores of all arcs as a matrix (heads in rows), or None.
+        """Return log-space scores of all arcs, or None.
 
         The projective decoder uses them for pruning. Without them (the default), the parser trains a linear
         pruning model.
+
+        Parameters
+        ----------
+        tree : DepTree
+            The sentence, with n words.
+
+        Returns
+        -------
+        ndarray of float64, (n + 1, n + 1), or None
+            Score of each head (row) of each word (column); row 0 is the root, and column 0 is not used.
         """
         return None
 
     def narrow(self, tree: DepTree, lattice: "Lattice") -> "Lattice":
-        """Return the subset of parts that is worth scoring; by default, all parts."""
+        """Return the subset of parts that is worth scoring; by default, all parts.
+
+        Parameters
+        ----------
+        tree : DepTree
+            The sentence.
+        lattice : Lattice
+            The parts that are left after pruning.
+
+        Returns
+        -------
+        Lattice
+            The parts to score. It must contain at least one tree if `lattice` does.
+        """
         return lattice
 
     def score_relations(
@@ -148,9 +188,21 @@ class PartScorer(Model):
         raise NotImplementedError
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:
-        """Return the scores of the parts of a sentence, by kind, in the order of `parts.words`.
+        """Return the scores of the parts of a sentence, by kind.
 
-        Missing kinds score 0. Implementations must not use the heads and relations of the sentence.
+        Implementations must not use the heads and relations of the sentence.
+
+        Parameters
+        ----------
+        tree : DepTree
+            The sentence.
+        parts : Parts
+            The parts to score, such as a `Lattice`.
+
+        Returns
+        -------
+        mapping of str to ndarray of float64, (n_parts,)
+            Scores by kind, in the order of `parts.words`; missing kinds score 0.
         """
         raise NotImplementedError
 

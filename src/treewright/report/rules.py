@@ -44,6 +44,7 @@ def plot_rules(
     Returns
     -------
     matplotlib.figure.Figure
+        The figure.
 
     See Also
     --------

@@ -227,7 +227,20 @@ class CandidateReranker(Model):
         self.view_.attach(self._copy_kernel(), self.cache_memory)
 
     def decision_function(self, lists: Sequence[Any], scores: Numbers | None = None) -> list[FloatArray]:
-        """Return the final scores of the candidates of each list; with `voting`, fractions of the votes."""
+        """Return the final scores of the candidates of each list; with `voting`, fractions of the votes.
+
+        Parameters
+        ----------
+        lists : sequence of lists of candidates
+            Lists in the format of `fit`.
+        scores : sequence of array of float, optional
+            Base scores of the candidates; required if training used base scores.
+
+        Returns
+        -------
+        list of ndarray of float, (n_candidates,)
+            Final scores of the candidates of each list.
+        """
         self.check_is_fitted()
         if not len(lists):
             return []
@@ -248,7 +261,17 @@ class CandidateReranker(Model):
         return np.array([final.argmax() for final in finals], dtype=np.int64)
 
     def score(self, lists: Sequence[Any], losses: Numbers, scores: Numbers | None = None) -> float:
-        """Return the negative mean loss of the chosen candidates; higher is better."""
+        """Return the negative mean loss of the chosen candidates; higher is better.
+
+        Parameters
+        ----------
+        lists : sequence of lists of candidates
+            Lists in the format of `fit`.
+        losses : sequence of array of float
+            Loss of each candidate, such as 1 - F1.
+        scores : sequence of array of float, optional
+            Base scores of the candidates; required if training used base scores.
+        """
         self.check_is_fitted()
         gathered = self._gather(lists, losses, scores)
         return -float(gathered.losses[best_rows(self._decide(gathered), gathered.indptr)].mean())

@@ -78,7 +78,18 @@ class CandidateLists:
 
     @classmethod
     def from_structures(cls, found: Sequence[Structures]) -> "CandidateLists":
-        """Make lists from the results of a parser."""
+        """Make lists from the k-best trees of a parser.
+
+        Parameters
+        ----------
+        found : sequence of Structures
+            k-best trees of each sentence, such as those from `DependencyParser.structures`.
+
+        Returns
+        -------
+        CandidateLists
+            One list per sentence.
+        """
         return cls(
             [each.tree for each in found],
             [each.heads for each in found],
@@ -88,7 +99,18 @@ class CandidateLists:
 
     @classmethod
     def joined(cls, parts: Sequence["CandidateLists"]) -> "CandidateLists":
-        """Concatenate several collections of lists."""
+        """Concatenate several collections of lists.
+
+        Parameters
+        ----------
+        parts : sequence of CandidateLists
+            The collections, in the order of the result.
+
+        Returns
+        -------
+        CandidateLists
+            The lists of all collections.
+        """
         return cls(
             [tree for part in parts for tree in part.trees],
             [heads for part in parts for heads in part.heads],
@@ -109,12 +131,34 @@ class CandidateLists:
         return pairwise(self.indptr.tolist())
 
     def candidate(self, number: int) -> DepTree:
-        """Return a candidate by its index among all candidates."""
+        """Return a candidate by its index among all candidates.
+
+        Parameters
+        ----------
+        number : int
+            Index of the candidate, from 0 to `n_candidates` - 1.
+
+        Returns
+        -------
+        DepTree
+            The sentence with the heads of the candidate.
+        """
         at = int(np.searchsorted(self.indptr, number, side="right")) - 1
         return self.trees[at].with_heads(self.heads[at][number - self.indptr[at]])
 
     def select(self, numbers: Sequence[int]) -> "CandidateLists":
-        """Return the selected lists."""
+        """Return the selected lists.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            Indices of the lists, from 0, in the order of the result.
+
+        Returns
+        -------
+        CandidateLists
+            The selected lists.
+        """
         spans = list(self.spans())
         return CandidateLists(
             [self.trees[at] for at in numbers],
@@ -124,7 +168,18 @@ class CandidateLists:
         )
 
     def shortened(self, k: int) -> "CandidateLists":
-        """Return the first `k` candidates of each list."""
+        """Return the first `k` candidates of each list.
+
+        Parameters
+        ----------
+        k : int
+            Maximum number of candidates per list.
+
+        Returns
+        -------
+        CandidateLists
+            The shortened lists.
+        """
         kept = [slice(begin, min(end, begin + k)) for begin, end in self.spans()]
         return CandidateLists(
             self.trees,
@@ -134,11 +189,33 @@ class CandidateLists:
         )
 
     def best(self, scores: FloatArray) -> Integers:
-        """Return the index of the highest-scoring candidate of each list; ties go to the first."""
+        """Return the index of the highest-scoring candidate of each list; ties go to the first.
+
+        Parameters
+        ----------
+        scores : ndarray of float, (n_candidates,)
+            Score of each candidate.
+
+        Returns
+        -------
+        ndarray of int64, (n_lists,)
+            Indices among all candidates.
+        """
         return np.array([begin + scores[begin:end].argmax() for begin, end in self.spans()], dtype=np.int64)
 
     def log_softmax(self, scores: FloatArray) -> FloatArray:
-        """Return the log-probabilities of candidates by a softmax over each list."""
+        """Return the log-probabilities of candidates by a softmax over each list.
+
+        Parameters
+        ----------
+        scores : ndarray of float, (n_candidates,)
+            Score of each candidate.
+
+        Returns
+        -------
+        ndarray of float, (n_candidates,)
+            Log-probability of each candidate within its list.
+        """
         sizes, starts = np.diff(self.indptr), self.indptr[:-1]
         shifted = scores - np.repeat(np.maximum.reduceat(scores, starts), sizes)
         sums: FloatArray = np.log(np.add.reduceat(np.exp(shifted), starts))
@@ -146,18 +223,52 @@ class CandidateLists:
         return logs
 
     def n_right(self, gold: Sequence[IntArray]) -> Integers:
-        """Return the number of correct heads of each candidate."""
+        """Return the number of correct heads of each candidate.
+
+        Parameters
+        ----------
+        gold : sequence of ndarray of int32, (n_words,)
+            Gold heads of each sentence, with crossing arcs lifted.
+
+        Returns
+        -------
+        ndarray of int64, (n_candidates,)
+            Number of correct heads of each candidate.
+        """
         counts = [(heads == right).sum(axis=1) for heads, right in zip(self.heads, gold, strict=True)]
         return np.concatenate([np.zeros(0, dtype=np.int64), *counts])
 
     def uas(self, gold: Sequence[IntArray]) -> tuple[float, float]:
-        """Return the UAS of the first trees and the oracle UAS."""
+        """Return the UAS of the first trees and the oracle UAS.
+
+        Parameters
+        ----------
+        gold : sequence of ndarray of int32, (n_words,)
+            Gold heads of each sentence, with crossing arcs lifted.
+
+        Returns
+        -------
+        tuple of (float, float)
+            UAS of the first tree of each list, and UAS of the best tree of each list, in percent.
+        """
         n_right, n_words = self.n_right(gold), sum(map(len, gold))
         best = np.maximum.reduceat(n_right, self.indptr[:-1])
         return percent(int(n_right[self.indptr[:-1]].sum()), n_words), percent(int(best.sum()), n_words)
 
     def with_gold(self, gold: Sequence[IntArray]) -> "TrainingLists":
-        """Add the gold tree to lists that lack it, with the score of the last candidate."""
+        """Add the gold tree to lists that lack it, with the score of the last candidate.
+
+        Parameters
+        ----------
+        gold : sequence of ndarray of int32, (n_words,)
+            Gold heads of each sentence, with crossing arcs lifted.
+
+        Returns
+        -------
+        TrainingLists
+            The lists, the index of the gold tree of each list among all candidates (`right`), and the number
+            of lists that lacked the gold tree (`n_missing`).
+        """
         parts: tuple[list[npt.NDArray[Any]], ...] = ([], [], [])
         right: list[int] = []
         n_before = n_missing = 0
@@ -180,7 +291,19 @@ class CandidateLists:
         return TrainingLists(lists, np.array(right, dtype=np.int64), n_missing)
 
     def with_best(self, gold: Sequence[IntArray]) -> "TrainingLists":
-        """Use the candidate with the most correct heads as the target of each list; add no trees."""
+        """Use the candidate with the most correct heads as the target of each list; add no trees.
+
+        Parameters
+        ----------
+        gold : sequence of ndarray of int32, (n_words,)
+            Gold heads of each sentence, with crossing arcs lifted.
+
+        Returns
+        -------
+        TrainingLists
+            The same lists, the index of the target tree of each list among all candidates (`right`), and the
+            number of lists without the gold tree (`n_missing`).
+        """
         n_right = self.n_right(gold)
         best = self.best(n_right.astype(np.float64))
         sizes = np.array([len(heads) for heads in gold])

@@ -487,7 +487,18 @@ class ConstituentReranker(ConstituentAnnotator):
         return str(self._current_parser().tags)
 
     def using(self, **params: Any) -> Self:  # noqa: ANN401
-        """Return a copy with the same fitted model and other parameters; `tags` is passed to its parser."""
+        """Return a copy with the same fitted model and other values for some parameters.
+
+        Parameters
+        ----------
+        **params : object
+            New values by name: `k`, `n_jobs`, or `tags`, which is passed to the parser.
+
+        Raises
+        ------
+        InputError
+            If another parameter is given, or a value is invalid.
+        """
         changed = {name: params.pop(name) for name in ("tags",) if name in params}
         other = super().using(**params)
         other.parser_ = self.parser_.using(**changed)

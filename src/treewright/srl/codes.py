@@ -74,6 +74,7 @@ class CodeClassifier(Model):
     codes_ : ndarray of uint32
         The known features, in ascending order.
     machine_ : LinearMachine
+        The logistic regression model.
     """
 
     fields = saved(codes_=Array("u", is_increasing=True), machine_=Submodel(LinearMachine))

@@ -263,7 +263,20 @@ class RoleLabeler(Annotator):
         )
 
     def annotate(self, sentences: Sequence[ConstTree], *, k: int = 1) -> list[list[Analysis]]:
-        """Return the predicted predicates and arguments of each sentence."""
+        """Return the predicted predicates and arguments of each sentence.
+
+        Parameters
+        ----------
+        sentences : sequence of ConstTree
+            Parsed sentences.
+        k : int
+            Ignored: each sentence has one analysis.
+
+        Returns
+        -------
+        list of list of Analysis
+            For each sentence, a list with one analysis, whose `tree` is a `PropSentence`.
+        """
         return [[Analysis(found)] for found in self.predict(sentences)]
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Any]]:
@@ -301,6 +314,11 @@ class RoleLabeler(Annotator):
         sentences : sequence of PropSentence, optional
             Sentences with gold predicates. If given, only arguments are predicted; words, tags and comments
             are kept.
+
+        Returns
+        -------
+        list of PropSentence
+            The sentences with their predicates, arguments and roles.
         """
         self.check_is_fitted()
         trees = list_trees(trees)

@@ -41,8 +41,11 @@ class LinearMachine(Model):
     Attributes
     ----------
     classes_ : list of str
+        The classes.
     coef_ : ndarray of float32, (n_features, n_classes)
+        Weights of the features for each class.
     intercept_ : ndarray of float, (n_classes,)
+        Intercept of each class.
     """
 
     fields = saved(classes_=Value(decode=read_names), coef_=Array("f", 2), intercept_=Array("f"))

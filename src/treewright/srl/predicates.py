@@ -225,6 +225,7 @@ class PredicateFinder(Model):
     Attributes
     ----------
     table_ : LemmaTable
+        Lemmas of known words, and edit scripts for unknown words.
     senses_ : dict of str to str
         The most frequent sense for each combination of lemma, particle and auxiliary use.
     classifier_ : CodeClassifier or None

@@ -310,12 +310,34 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         return trees if rows is None else list(zip(trees, _split(rows), strict=True))
 
     def predict(self, arguments: Sequence[Argument]) -> list[str]:
-        """Return the role of each argument."""
+        """Return the role of each argument.
+
+        Parameters
+        ----------
+        arguments : sequence of Argument
+            Arguments to classify; their labels are ignored.
+
+        Returns
+        -------
+        list of str
+            The predicted roles.
+        """
         best = self.decision_function(arguments).argmax(axis=1)
         return [self.classes_[number] for number in best.tolist()]
 
     def decision_function(self, arguments: Sequence[Argument]) -> FloatArray:
-        """Return the score of each argument for each of `classes_`."""
+        """Return the score of each argument for each of `classes_`.
+
+        Parameters
+        ----------
+        arguments : sequence of Argument
+            Arguments to classify; their labels are ignored.
+
+        Returns
+        -------
+        ndarray of float, (n_arguments, n_classes)
+            The scores, in the order of `classes_`; all 0 if there is only one role.
+        """
         self.check_is_fitted()
         if self.model_ is None or not arguments:
             return np.zeros((len(arguments), len(self.classes_)))
@@ -326,7 +348,18 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         return np.stack([-values, values], axis=1) if values.ndim == 1 else values
 
     def score(self, arguments: Sequence[Argument]) -> float:
-        """Return the accuracy: the fraction of arguments with the correct role."""
+        """Return the accuracy: the fraction of arguments with the correct role.
+
+        Parameters
+        ----------
+        arguments : sequence of Argument
+            Arguments with gold roles. If `adjuncts` is "merged", the roles of adjuncts are merged first.
+
+        Returns
+        -------
+        float
+            The accuracy, between 0 and 1.
+        """
         labels = self._labels(arguments)
         pairs = zip(labels, self.predict(arguments), strict=True)
         return sum(label == found for label, found in pairs) / len(labels)
@@ -342,6 +375,11 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
             Maximum number of contributions.
         label : str, optional
             The role to explain (default: the predicted role).
+
+        Returns
+        -------
+        list of RoleReason
+            The features and fragments with their contributions, largest absolute contribution first.
         """
         self.check_is_fitted()
         check_integer("n", n, minimum=1)

@@ -245,6 +245,7 @@ class BoundaryClassifier(Model):
     Attributes
     ----------
     weights_ : BoundaryWeights
+        Weights of the features.
     """
 
     fields = saved(weights_=BoundaryWeightsField())

@@ -151,6 +151,7 @@ class WordClassifier(Model):
         Parameters
         ----------
         text : EncodedText
+            The encoded words.
         labels : ndarray of int32
             Labels that the fixed templates may use.
         gold : ndarray of int32

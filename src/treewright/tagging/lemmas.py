@@ -117,7 +117,9 @@ class Lemmatizer(Model):
     Attributes
     ----------
     scripts_ : list of Script
+        The edit scripts that can be predicted.
     classifier_ : WordClassifier
+        Predicts the edit script of each word.
     """
 
     fields = saved(

@@ -126,6 +126,7 @@ class MultiwordSplitter(Model):
     stems_ : Lexicon
         The upper halves of the hashes of single-word tokens, with their parts of speech.
     classifier_ : WordClassifier
+        Predicts the splitting of each token.
     """
 
     fields = saved(

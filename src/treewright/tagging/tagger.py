@@ -270,7 +270,20 @@ class Tagger(Annotator):
         return sorted({label.upos for label in self.labels_})
 
     def annotate(self, sentences: Sequence[SentenceLike], *, k: int = 1) -> list[list[Analysis]]:
-        """Return each sentence with predicted tags."""
+        """Return each sentence with predicted tags.
+
+        Parameters
+        ----------
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str or None)
+            Trees, lists of words, or lists of (word, tag) pairs; existing tags are ignored.
+        k : int
+            Ignored: each sentence has one analysis.
+
+        Returns
+        -------
+        list of list of Analysis
+            For each sentence, a list with one analysis, whose `tree` is a `DepTree` with predicted tags.
+        """
         return [[Analysis(tree)] for tree in self.predict(sentences)]
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[DepTree]]:
@@ -288,6 +301,11 @@ class Tagger(Annotator):
         ----------
         sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str or None)
             Trees, lists of words, or lists of (word, tag) pairs.
+
+        Returns
+        -------
+        list of DepTree
+            Copies of the sentences with predicted tags, features and lemmas.
         """
         self.check_is_fitted()
         trees = read_trees(sentences, self)
@@ -295,7 +313,18 @@ class Tagger(Annotator):
         return [_retagged(tree, each) for tree, each in zip(trees, tags, strict=True)]
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tags]:
-        """Return the predicted tags, features and lemmas of tokenized sentences."""
+        """Return the predicted tags, features and lemmas of tokenized sentences.
+
+        Parameters
+        ----------
+        sentences : sequence of list of str
+            The words of each sentence.
+
+        Returns
+        -------
+        list of Tags
+            For each sentence, the lists `upos`, `xpos`, `feats` and `lemmas`, with an entry for each word.
+        """
         self.check_is_fitted()
         return self._tag_all([tree.words for tree in read_trees(sentences, self)])
 
@@ -307,7 +336,18 @@ class Tagger(Annotator):
         ]
 
     def score(self, trees: Sequence[DepTree]) -> TaggingScore:
-        """Tag the sentences and compare the result with their gold tags."""
+        """Tag the sentences and compare the result with their gold tags.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+            Sentences with gold tags.
+
+        Returns
+        -------
+        TaggingScore
+            The accuracy of each column in percent.
+        """
         return compare_tags(trees, self.predict(trees))
 
     def has_classes(self, words: Sequence[str]) -> list[bool]:

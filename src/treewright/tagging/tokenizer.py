@@ -453,6 +453,16 @@ class Tokenizer(Model):
         Each sentence has its text in a comment, and its multiword tokens in extra lines. The MISC column has
         the white space after each token (SpaceAfter or SpacesAfter) and its position in the text
         (TokenRange).
+
+        Parameters
+        ----------
+        text : str
+            The text to split.
+
+        Returns
+        -------
+        list of DepTree
+            The sentences in text order, without tags and heads.
         """
         if not isinstance(text, str):
             raise InputError(f"text is a {type(text).__name__}; expected a str")
@@ -464,6 +474,16 @@ class Tokenizer(Model):
         Memory use does not grow with the text, except for white space before a sentence, which is kept in
         full. Sentences of more than about 30,000 characters are cut, and white space at the end of the text
         is truncated if it is longer than that.
+
+        Parameters
+        ----------
+        pieces : iterable of str
+            Consecutive pieces of the text, of any length, such as the lines of an open file.
+
+        Yields
+        ------
+        DepTree
+            The next sentence, without tags and heads.
         """
         self.check_is_fitted()
         buffer = _Buffer(pieces)

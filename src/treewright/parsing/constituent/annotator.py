@@ -97,7 +97,15 @@ class ConstituentAnnotator(Annotator):
         return [None] * len(scores)
 
     def annotate(self, sentences: Sequence[Any], *, k: int = 1) -> list[list[Analysis]]:
-        """Return up to `k` trees of each sentence, the best first."""
+        """Return up to `k` trees of each sentence, the best first.
+
+        Parameters
+        ----------
+        sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
+            Trees, lists of words, or lists of (word, tag) pairs.
+        k : int
+            Maximum number of trees per sentence.
+        """
         return [
             [
                 Analysis(parse.tree, parse.score, share)

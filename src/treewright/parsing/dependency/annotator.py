@@ -56,7 +56,17 @@ class DependencyAnnotator(Annotator):
     def confidence(
         self, parsed: DepTree, marginals: npt.NDArray[np.float64], *, fixed: FixedHeads | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return the probability of each head of a tree."""
+        """Return the probability of each head of a tree.
+
+        Parameters
+        ----------
+        parsed : DepTree
+            A parsed sentence.
+        marginals : array of float, (n_words, n_words + 1)
+            Probabilities of all heads of its words, as `marginals` returns them.
+        fixed : mapping of int to int, optional
+            The heads that were fixed for the parse, as ``{word: head}``.
+        """
         raise NotImplementedError
 
     def check_fixed(
@@ -136,7 +146,15 @@ class DependencyAnnotator(Annotator):
     ) -> list[list[Analysis]]:
         """Return up to `k` trees of each sentence, the best first.
 
-        Only trees with the `fixed` heads are considered.
+        Parameters
+        ----------
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            Trees, lists of words, or lists of (word, tag) pairs.
+        k : int
+            Maximum number of trees per sentence.
+        fixed : sequence of mapping of int to int, optional
+            For each sentence, the required heads as ``{word: head}``. Only trees with these heads are
+            considered.
         """
         if k == 1:
             return [[Analysis(tree)] for tree in self.predict(sentences, fixed=fixed)]
@@ -210,7 +228,17 @@ class ParserWrapper(DependencyAnnotator):
     def confidence(
         self, parsed: DepTree, marginals: npt.NDArray[np.float64], *, fixed: FixedHeads | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return the probability of each head of a tree, from the marginals of its sentence."""
+        """Return the probability of each head of a tree, from the marginals of its sentence.
+
+        Parameters
+        ----------
+        parsed : DepTree
+            A parsed sentence.
+        marginals : array of float, (n_words, n_words + 1)
+            Probabilities of all heads of its words, as `marginals` returns them.
+        fixed : mapping of int to int, optional
+            The heads that were fixed for the parse, as ``{word: head}``.
+        """
         found: npt.NDArray[np.float64] = self._inner.confidence(parsed, marginals, fixed=fixed)
         return found
 
@@ -252,7 +280,13 @@ class ParserWrapper(DependencyAnnotator):
         return known
 
     def using(self, **params: Any) -> Self:  # noqa: ANN401
-        """Return a copy with changed parameters, of this model or of its parser; fitted values are kept."""
+        """Return a copy with changed parameters, of this model or of its parser; fitted values are kept.
+
+        Parameters
+        ----------
+        **params : object
+            New values of parameters that affect the use of a fitted model, such as `n_jobs`.
+        """
         own = self.param_names()
         other = super().using(**{name: value for name, value in params.items() if name in own})
         rest = {name: value for name, value in params.items() if name not in own}

@@ -87,9 +87,17 @@ class Lattice:
     def words(self, kind: str) -> npt.NDArray[np.int32]:
         """Return the words of all parts of a kind, one row per part.
 
-        Columns: an arc has (head, modifier), a pair (head, sibling, modifier), a grandchild
-        (grandparent, head, modifier), a grand-sibling (grandparent, head, sibling, modifier), or a triple
-        (head, outer sibling, sibling, modifier); 0 is the root, and -1 means no word.
+        Parameters
+        ----------
+        kind : {"arc", "pair", "grandchild", "grand_sibling", "triple"}
+            Kind of the parts.
+
+        Returns
+        -------
+        ndarray of int32, (n_parts, n_columns)
+            Words of each part; 0 is the root, and -1 means no word. An arc has the columns (head, modifier),
+            a pair (head, sibling, modifier), a grandchild (grandparent, head, modifier), a grand-sibling
+            (grandparent, head, sibling, modifier), and a triple (head, outer sibling, sibling, modifier).
         """
         _check_kind(kind)
         if kind == "arc":
@@ -107,13 +115,37 @@ class Lattice:
         return found
 
     def with_scores(self, scores: PartScores) -> "Lattice":
-        """Return the same parts with other scores."""
+        """Return the same parts with other scores.
+
+        Parameters
+        ----------
+        scores : mapping of str to array, (n_parts,)
+            Score of each part, by kind, in the order of `words`; missing kinds score 0.
+
+        Returns
+        -------
+        Lattice
+            A lattice with the new scores; this lattice is not changed.
+        """
         other = copy(self)
         other.scores = self._whole(scores)
         return other
 
     def contains(self, kind: str, heads: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-        """Return which parts of a kind a tree has, given the heads of its words."""
+        """Return which parts of a kind a tree has, given the heads of its words.
+
+        Parameters
+        ----------
+        kind : {"arc", "pair", "grandchild", "grand_sibling", "triple"}
+            Kind of the parts.
+        heads : ndarray of int32, (n_words,)
+            Head of each word, from 1; 0 is a root.
+
+        Returns
+        -------
+        ndarray of bool, (n_parts,)
+            Whether the tree has each part, in the order of `words`.
+        """
         _check_kind(kind)
         found = np.zeros(len(self.scores[kind]), dtype=np.bool_)
         found[list(self._numbers_in_tree(kind, heads))] = True
@@ -178,9 +210,22 @@ class Lattice:
         return heads[:n_found, 1:], totals[:n_found]
 
     def marginals(self, scores: PartScores | None = None) -> tuple[npt.NDArray[np.float64], float]:
-        """Return the probability of each head (column) of each word (row), and the log partition function.
+        """Return the probability of each head of each word, and the log partition function.
 
         The log potential of a tree is the sum of the scores of its parts.
+
+        Parameters
+        ----------
+        scores : mapping of str to array, (n_parts,), optional
+            Scores that replace those of the lattice, by kind; missing kinds score 0.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, (n_words, n_words + 1)
+            Probability of each head (column) of each word (row); column 0 is the root. All are 0 if the
+            lattice has no tree.
+        log_partition : float
+            Logarithm of the partition function; minus infinity if the lattice has no tree.
         """
         graph, is_complete = self._chart(scores)
         square = np.zeros((self.n_words, self.n_words + 1))
@@ -196,7 +241,20 @@ class Lattice:
     def part_marginals(
         self, scores: PartScores | None = None
     ) -> tuple[dict[str, npt.NDArray[np.float64]], float]:
-        """Return the probability of each part, by kind, and the log partition function."""
+        """Return the probability of each part, by kind, and the log partition function.
+
+        Parameters
+        ----------
+        scores : mapping of str to array, (n_parts,), optional
+            Scores that replace those of the lattice, by kind; missing kinds score 0.
+
+        Returns
+        -------
+        probabilities : dict of str to ndarray of float64, (n_parts,)
+            Probability of each part, by kind, in the order of `words`. All are 0 if the lattice has no tree.
+        log_partition : float
+            Logarithm of the partition function; minus infinity if the lattice has no tree.
+        """
         graph, is_complete = self._chart(scores)
         found = {kind: np.zeros(len(each)) for kind, each in self.scores.items()}
         if not is_complete:

@@ -549,6 +549,21 @@ class DependencyParser(DependencyAnnotator):
         """Return the probability of each head of a tree, from the marginals of its sentence.
 
         A restored crossing arc gets the probability of its lifted arc; `fixed` arcs are not lifted.
+
+        Parameters
+        ----------
+        parsed : DepTree
+            Tree with heads and relations, such as one from `predict`.
+        marginals : ndarray of float, (n, n + 1)
+            Probability of each head (column) of each word (row), from `marginals`.
+        fixed : mapping of int to int, optional
+            The heads that were required in parsing, as ``{word: head}``; words are numbered from 1, and 0 is
+            the root.
+
+        Returns
+        -------
+        ndarray of float, (n,)
+            Probability of the head of each word.
         """
         heads = self.lifted(parsed).heads.copy()
         for word, head in (fixed or {}).items():
@@ -559,7 +574,12 @@ class DependencyParser(DependencyAnnotator):
         """Return the scored parts of each sentence, over the arcs that are left after pruning.
 
         Another scorer can score these parts. If pruning leaves no tree, the lattice has no tree, whereas
-        `predict` adds a chain of arcs.
+        `predict` adds a chain of arcs. Only the projective decoder has lattices.
+
+        Parameters
+        ----------
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            Trees, lists of words, or lists of (word, tag) pairs.
         """
         self.check_is_fitted()
         if not isinstance(self.decoder_, ProjectiveDecoder):
@@ -568,7 +588,18 @@ class DependencyParser(DependencyAnnotator):
         return self.decoder_.lattices(self.scorer_, Batch(tagged, self.encoder_.encode(tagged)))
 
     def lifted(self, tree: DepTree) -> DepTree:
-        """Return a tree in the form used for training: a projective decoder needs lifted crossing arcs."""
+        """Return a tree in the form used for training: a projective decoder needs lifted crossing arcs.
+
+        Parameters
+        ----------
+        tree : DepTree
+            Tree with heads and relations.
+
+        Returns
+        -------
+        DepTree
+            The tree with crossing arcs lifted; with the spanning decoder, the same tree.
+        """
         return self.decoder_.lift(tree)
 
     @property

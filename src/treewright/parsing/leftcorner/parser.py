@@ -404,7 +404,15 @@ class LeftCornerParser(ConstituentAnnotator):
     def log_probabilities(self, trees: Sequence[ConstTree]) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
         """Return the log-probability of each tree with its own words and tags.
 
-        It is minus infinity for trees with unknown labels.
+        Parameters
+        ----------
+        trees : sequence of ConstTree
+            Trees with words and tags, from any source.
+
+        Returns
+        -------
+        ndarray of float64, (n_trees,)
+            The log-probabilities; minus infinity for trees with unknown labels.
         """
         self.check_is_fitted()
         check_trees(trees)

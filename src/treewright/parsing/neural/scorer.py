@@ -208,7 +208,17 @@ class NeuralScorer(PartScorer):
         dev: Sequence[DepTree] | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        """Train the networks; a scorer that is already fitted stays unchanged."""
+        """Train the networks; a scorer that is already fitted stays unchanged.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+            Training sentences with gold heads and relations.
+        dev : sequence of DepTree, optional
+            Development sentences, for choosing the best epoch and for early stopping.
+        checkpoint : Checkpoint, optional
+            Stores unfinished training.
+        """
         if self.is_fitted:
             return
         check_params(self)
@@ -258,7 +268,13 @@ class NeuralScorer(PartScorer):
         self.restore()
 
     def calibrate(self, batch: Batch) -> None:
-        """Fit the temperature: maximise the likelihood of the heads of these sentences."""
+        """Fit the temperature: maximise the likelihood of the heads of these sentences.
+
+        Parameters
+        ----------
+        batch : Batch
+            Held-out sentences with gold heads.
+        """
         trees = [tree for tree in batch.trees if len(tree)]
         single_root = all((tree.heads == 0).sum() == 1 for tree in trees)
         self.temperature_ = 1.0
@@ -290,7 +306,18 @@ class NeuralScorer(PartScorer):
     _runners: list[NetworkRunner]
 
     def prepare(self, batch: Batch) -> Self:
-        """Return a copy of the scorer that has the results of the networks for a batch."""
+        """Return a copy of the scorer that has the results of the networks for a batch.
+
+        Parameters
+        ----------
+        batch : Batch
+            The sentences to score.
+
+        Returns
+        -------
+        NeuralScorer
+            A scorer that scores these sentences without running the networks again.
+        """
         if vars(self).get("_batch") is batch:
             return self
         found = copy(self)
@@ -311,13 +338,30 @@ class NeuralScorer(PartScorer):
         return [read[number] for read in self._read]
 
     def score_arcs(self, tree: DepTree) -> npt.NDArray[np.float64]:
-        """Return the log-probabilities of heads (rows), for each word separately."""
+        """Return the log-probabilities of heads, for each word separately.
+
+        Parameters
+        ----------
+        tree : DepTree
+            The sentence, with n words.
+
+        Returns
+        -------
+        ndarray of float64, (n + 1, n + 1)
+            Log-probability of each head (row) of each word (column); row 0 is the root, and column 0 is not
+            used.
+        """
         return log_probabilities(_mean([one.arcs for one in self._sentences(tree)]) / self.temperature_)
 
     def arc_vectors(
         self, trees: Sequence[DepTree]
     ) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
         """Return the vectors that score arcs in each sentence, for all networks.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+            The sentences.
 
         Returns
         -------
@@ -334,7 +378,20 @@ class NeuralScorer(PartScorer):
         return found
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:
-        """Return the scores of arcs and, with `second_order`, of siblings and grandchildren."""
+        """Return the scores of arcs and, with `second_order`, of siblings and grandchildren.
+
+        Parameters
+        ----------
+        tree : DepTree
+            The sentence; its heads and relations are not used.
+        parts : Parts
+            The parts to score, such as a `Lattice`.
+
+        Returns
+        -------
+        dict of str to ndarray of float64, (n_parts,)
+            Scores by kind, in the order of `parts.words`.
+        """
         arcs = parts.words("arc")
         found: dict[str, npt.NDArray[np.float64]] = {"arc": self.score_arcs(tree)[arcs[:, 0], arcs[:, 1]]}
         for kind in PART_ROLES if self.second_order else ():
@@ -348,7 +405,20 @@ class NeuralScorer(PartScorer):
     def score_relations(
         self, trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.int32]]
     ) -> list[npt.NDArray[np.float64]]:
-        """Return the log-probabilities of relations."""
+        """Return the log-probabilities of relations for the arc to each word.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+            The sentences; a sentence may occur several times.
+        heads : sequence of array, (n,)
+            Heads of the words of each sentence, from 1; 0 is a root.
+
+        Returns
+        -------
+        list of ndarray of float64, (n, n_relations)
+            Log-probability of each relation (column) of each word (row), for each sentence.
+        """
         read = [self._sentences(tree) for tree in trees]
         found = [
             runner.label_scores([each[number] for each in read], heads)
