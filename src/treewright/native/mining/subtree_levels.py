@@ -64,7 +64,7 @@ class PassedRows(NamedTuple):
 
 
 class GrownSubtrees(NamedTuple):
-    """Space for features that survive, the ends of their places, and the places."""
+    """Arrays to fill with surviving features, their places, and the end of the places of each feature."""
 
     codes: np.ndarray
     ends: np.ndarray

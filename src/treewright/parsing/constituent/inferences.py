@@ -62,7 +62,7 @@ MOST_ROWS = 1 << 18
 PER_EXAMPLE = 100
 """Initial capacity of a buffer, as a number of features per example."""
 NOTHING = ("", "")
-"""Word and tag that stand for the end of a sentence without dropped punctuation."""
+"""Word and tag at the end of a sentence from which no punctuation was dropped."""
 
 
 def read_inside(words: Sequence[str], tags: Sequence[str], kept: Sequence[int]) -> TaggedSentence:
