@@ -46,7 +46,7 @@ def main():
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
-        f"training: {seconds:.0f} s, {peak:.2f} GiB at the most, {len(classifier.support_)} support vectors"
+        f"training: {seconds:.0f} s, {peak:.2f} GiB peak memory, {len(classifier.support_)} support vectors"
     )
     trees, labels = zip(*test, strict=True)
     start = time.perf_counter()

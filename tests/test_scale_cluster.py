@@ -28,7 +28,7 @@ from treewright.tagging.tagger import jackknife
 distributed = pytest.importorskip("distributed", reason="the extra cluster is not installed")
 
 SECONDS = 600
-"""For which a test waits for another process, at the most."""
+"""Maximum number of seconds that a test waits for another process."""
 
 
 @pytest.fixture(scope="module")

@@ -190,7 +190,7 @@ class DependencyParser(DependencyAnnotator):
     Attributes
     ----------
     recall_ : float
-        Percentage of the gold arcs of training sentences that pruning keeps.
+        Percentage of the gold arcs of training sentences that the pruning model keeps.
     tagger_ : Tagger or None
         The parser's own tagger, if `tags` is "predicted".
     encoder_ : Encoder
