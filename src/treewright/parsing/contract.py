@@ -67,6 +67,8 @@ class PartScorer(Model):
         The highest order of parts that the scorer scores.
     relations : sequence of str
         The relations that `score_relations` scores; empty if the scorer does not score relations.
+    title : str
+        The name of the scorer in explanations.
 
     See Also
     --------
@@ -91,6 +93,7 @@ class PartScorer(Model):
 
     order: int = 1
     relations: ClassVar[Sequence[str]] = ()
+    title: ClassVar[str] = "custom scorer"
 
     def check_options(self) -> None:
         """Raise an error for invalid parameters, before training starts."""

@@ -188,7 +188,7 @@ def test_an_explanation_has_the_contribution_of_the_network_and_adds_up(bank, bo
     for comparison in both.explain(bank[150:155]):
         best, second, *_ = comparison.parser_scores
         assert sum(reason.weight for reason in comparison.reasons) == pytest.approx(best - second)
-        (share,) = (reason for reason in comparison.reasons if reason.text == "score of NeuralScorer")
+        (share,) = (reason for reason in comparison.reasons if reason.text == "score of the neural network")
         assert share.rank == (1 if share.weight > 0 else 2)
 
 

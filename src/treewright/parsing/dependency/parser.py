@@ -698,8 +698,7 @@ class DependencyParser(DependencyAnnotator):
             )
             if second and isinstance(self.scorer_, CombinedScorer):
                 difference = float(found.scores[0] - found.scores[1])
-                name = type(self.scorer_.other).__name__
-                reasons = add_scorer_share(reasons, best, second[0], difference, name)
+                reasons = add_scorer_share(reasons, best, second[0], difference, self.scorer_.other.title)
             comparisons.append(Comparison(candidates, [each.score for each in candidates], [], reasons))
         return comparisons
 

@@ -191,7 +191,7 @@ def add_scorer_share(
     pairs = zip(best.heads.tolist(), second.heads.tolist(), strict=True)
     arcs = tuple(word for word, (one, other) in enumerate(pairs, start=1) if one != other)
     rank = 1 if rest > 0 else 2
-    share = WeighedFeature(f"score of {name}", (), rest, f"The scorer {name} prefers this tree.", arcs, rank)
+    share = WeighedFeature(f"score of the {name}", (), rest, f"The {name} prefers this tree.", arcs, rank)
     return sorted([*reasons, share], key=lambda one: (-abs(one.weight), one.text))
 
 

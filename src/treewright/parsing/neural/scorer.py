@@ -125,6 +125,7 @@ class NeuralScorer(PartScorer):
         "encoder_learning_rate": {"tune_encoder": (True,)},
     }
     unsaved: ClassVar = ("n_jobs", "device")
+    title: ClassVar = "neural network"
     fields = saved(
         inputs_=Submodel(WordInputs),
         labels_=Value(encode=lambda found: found.strings, decode=Vocabulary),
