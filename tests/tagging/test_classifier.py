@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from treewright.native.tagging.classifier import LOWER, SHAPE, SUFFIX, WORD, Lexicon
+from treewright.tagging import classifier
 from treewright.tagging.classifier import compile_templates, hash_words, word_attributes
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
@@ -44,3 +45,31 @@ def test_templates_are_numbered_and_know_whether_they_name_the_word():
     assert templates.sizes.tolist() == [1, 2, 2]
     assert templates.parts[1, :2].tolist() == [[LOWER, -1], [SUFFIX + 1, 1]]
     assert templates.is_lexical.tolist() == [True, False, True]
+
+
+def make_table(rows, totals):
+    """Return a table with weights by row and piece, and the sums of their changes times their steps."""
+    entries = [(row, piece) for row, pieces in enumerate(rows) for piece in pieces]
+    sizes = np.array([len(pieces) for pieces in rows], dtype=np.int32)
+    weights = np.array([rows[row][piece] for row, piece in entries], dtype=np.float32)
+    pieces = np.array([piece for _, piece in entries], dtype=np.int32)
+    table = classifier._make_table(np.arange(1, 1 + len(rows), dtype=np.uint32), sizes, pieces, weights)
+    return table._replace(totals=np.array(totals, dtype=np.float64))
+
+
+def test_weights_are_the_means_over_the_steps_of_each_run_and_over_runs():
+    first = make_table([{0: 4.0, 2: 6.0}, {}, {1: 1.0}], [10.0, 20.0, 0.0])
+    second = make_table([{2: 2.0}, {}, {0: 5.0, 1: -2.0}], [0.0, 30.0, 0.0])
+    sums = classifier.NO_WEIGHTS.plus(first, 10).plus(second, 10)
+    # Averaged weights of the first run: 3, 4 and 1; of the second: 2, 2 and -2.
+    found = sums.mean(first.keys, 2)
+    assert found.keys.tolist() == [1, 3]
+    assert found.sizes.tolist() == [2, 2]
+    assert found.pieces.tolist() == [0, 2, 0, 1]
+    assert found.weights == pytest.approx([1.5, 3.0, 1.0, -0.5], rel=0.1)  # rounded as in a file
+
+
+def test_small_mean_weights_are_dropped():
+    table = make_table([{0: 0.9}, {1: 3.0}], [0.0, 0.0])
+    sums = classifier.NO_WEIGHTS.plus(table, 1).plus(make_table([{}, {}], []), 1)
+    assert sums.mean(table.keys, 2).keys.tolist() == [2]

@@ -145,9 +145,29 @@ def test_labels_share_the_pieces_that_are_equal():
 def test_progress_is_told_after_each_step(trees):
     lines = []
     with messages_to(lines.append):
-        Tagger(epochs=2).fit(trees[:20], trees[20:25])
+        Tagger(epochs=2, runs=1).fit(trees[:20], trees[20:25])
+        Tagger(epochs=1, runs=2).fit(trees[:20])
     starts = ["tags, epoch 1/2", "tags, epoch 2/2", "lemmas", "dev"]
+    starts += ["tags, run 1/2, epoch 1/1", "tags, run 2/2, epoch 1/1", "lemmas"]
     assert [line.split(":")[0] for line in lines] == starts
+
+
+@pytest.mark.parametrize("n_before", [1, 2, 3, 4])
+def test_training_that_was_cut_off_resumes_in_the_same_run(trees, tmp_path, n_before):
+    whole = Tagger(epochs=2, runs=2).fit(trees)
+    seen = []
+
+    def stop(line):
+        seen.append(line)
+        if len(seen) == n_before:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), messages_to(stop):
+        Tagger(epochs=2, runs=2).fit(trees, checkpoint=tmp_path / "kept")
+    resumed = Tagger(epochs=2, runs=2).fit(trees, checkpoint=tmp_path / "kept")
+    for name in ("keys", "sizes", "pieces", "weights"):
+        found, expected = (getattr(each.classifier_.table_, name) for each in (resumed, whole))
+        assert found.tolist() == expected.tolist()
 
 
 def test_scores_are_percentages_of_words():

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -139,9 +139,10 @@ class WordClassifier(Model):
         n_seen: npt.NDArray[np.int64],
         *,
         epochs: int,
+        runs: int = 1,
         random_state: int,
         min_count: int = 1,
-        after_epoch: Callable[[int, float], None] | None = None,
+        after_epoch: Callable[[int, int, float], None] | None = None,
         checkpoint: Checkpoint | None = None,
         what: str = "learning tags",
         unit: str = "sentences",
@@ -159,14 +160,15 @@ class WordClassifier(Model):
         n_seen : ndarray of int
             Count of each word in the training data. Rare words are hidden at random, so that the
             classifier also learns weights for unknown words.
-        epochs : int
-            Number of passes over the text.
+        epochs, runs : int
+            Number of passes over the text, and number of training runs to average.
         random_state : int
             Seed of the random number generator.
         min_count : int
             Minimum count of a feature.
         after_epoch : callable, optional
-            Function that is called with the index of the epoch and the percentage of words without an update.
+            Function that is called with the indices of the run and the epoch, and with the percentage of
+            words without an update.
         checkpoint : Checkpoint, optional
             Stores each epoch; training resumes from the last one.
         what, unit : str
@@ -174,32 +176,36 @@ class WordClassifier(Model):
             the checkpoint step.
         """
         keys = self._keys(self._fixed, text, labels)
-        table = _empty_table(_frequent_keys([keys, self._keys(self._moving, text, gold)], min_count))
-        rows = _find_rows(table, keys)
+        empty = _empty_table(_frequent_keys([keys, self._keys(self._moving, text, gold)], min_count))
+        rows = _find_rows(empty, keys)
         rng = np.random.default_rng(random_state)
         hiding = HIDING / np.sqrt(np.maximum(1, n_seen))
         saved = checkpoint.load(what) if checkpoint else None
         n_done = saved.values["epochs"] if saved else 0
-        table = table._replace(**saved.arrays) if saved else table
-        n_sentences, step = len(text.indptr) - 1, n_done * len(gold)
-        with task(what, total=(epochs - n_done) * n_sentences, unit=unit) as counted:
-            for epoch in range(epochs):
+        table, finished = _restore(empty, saved.arrays) if saved else (empty, NO_WEIGHTS)
+        n_sentences = len(text.indptr) - 1
+        with task(what, total=(runs * epochs - n_done) * n_sentences, unit=unit) as counted:
+            for number in range(runs * epochs):
                 order = rng.permutation(n_sentences)
                 is_hidden = rng.random(len(gold)) < hiding
-                if epoch < n_done:
+                if number < n_done:
                     continue  # draw the random numbers of skipped epochs, so that later ones are the same
-                n_safe = len(gold)
+                run, epoch = divmod(number, epochs)
+                table = _copy(empty) if epoch == 0 else table
+                n_safe, step = len(gold), epoch * len(gold)
                 for part in counted.slices(n_sentences, LEARNT_AT_A_TIME):
                     block, model = order[part], self._model(table)
                     table, n_updates = learn(model, text, rows, gold, is_hidden, MARGIN, block, step)
                     step += int((text.indptr[block + 1] - text.indptr[block]).sum())
                     n_safe -= n_updates
+                if epoch + 1 == epochs:
+                    finished = finished.plus(table, step)
                 if checkpoint:
-                    arrays = {name: getattr(table, name) for name in LEARNT}
-                    checkpoint.save(what, State("Epochs", {"epochs": epoch + 1}, arrays))
+                    arrays = {name: getattr(table, name) for name in LEARNT} | finished._asdict()
+                    checkpoint.save(what, State("Epochs", {"epochs": number + 1}, arrays))
                 if after_epoch:
-                    after_epoch(epoch, 100 * n_safe / len(gold))
-        self.table_ = _averaged(table, epochs * len(gold))
+                    after_epoch(run, epoch, 100 * n_safe / len(gold))
+        self.table_ = finished.mean(empty.keys, runs)
         return self
 
     def choose(self, text: EncodedText, labels: IntArray) -> IntArray:
@@ -300,18 +306,49 @@ def _make_table(
     return WeightTable(slots, keys, starts, sizes, sizes.copy(), used, pieces, weights, np.zeros(len(pieces)))
 
 
-def _averaged(table: WeightTable, n_steps: int) -> WeightTable:
-    """Return a table of averaged weights, without small weights and empty rows.
+class _SummedWeights(NamedTuple):
+    """Sums of the averaged weights of finished runs, by row of the table and piece."""
 
-    The weights are rounded as in a saved model, so that saving does not change predictions.
-    """
-    rows = np.repeat(np.arange(len(table.keys)), table.sizes)
-    places = np.arange(len(rows)) + np.repeat(
-        table.starts - np.cumsum(table.sizes) + table.sizes, table.sizes
-    )
-    weights = average(table.weights[places], table.totals[places], n_steps)
-    is_kept = np.abs(weights) >= SMALLEST
-    sizes = np.bincount(rows[is_kept], minlength=len(table.keys)).astype(np.int32)
-    pieces = table.pieces[places[is_kept]]
-    has_weights = sizes > 0
-    return _make_table(table.keys[has_weights], sizes[has_weights], pieces, unpack(pack(weights[is_kept])))
+    summed_rows: npt.NDArray[np.int64]
+    summed_pieces: IntArray
+    summed_weights: npt.NDArray[np.float64]
+
+    def plus(self, table: WeightTable, n_steps: int) -> "_SummedWeights":
+        """Return the sums with another table, whose weights are averaged over its steps."""
+        rows = np.repeat(np.arange(len(table.keys)), table.sizes)
+        places = np.arange(len(rows)) + np.repeat(
+            table.starts - np.cumsum(table.sizes) + table.sizes, table.sizes
+        )
+        weights = average(table.weights[places], table.totals[places], n_steps)
+        rows = np.concatenate([self.summed_rows, rows])
+        pieces = np.concatenate([self.summed_pieces, table.pieces[places]])
+        n_pieces = int(pieces.max(initial=0)) + 1
+        entries, which = np.unique(rows * n_pieces + pieces, return_inverse=True)
+        sums = np.bincount(which, weights=np.concatenate([self.summed_weights, weights]))
+        return _SummedWeights(entries // n_pieces, (entries % n_pieces).astype(np.int32), sums)
+
+    def mean(self, keys: npt.NDArray[np.uint32], runs: int) -> WeightTable:
+        """Return a table of the mean weights, without small weights and empty rows.
+
+        The weights are rounded as in a saved model, so that saving does not change predictions.
+        """
+        weights = (self.summed_weights / runs).astype(np.float32)
+        is_kept = np.abs(weights) >= SMALLEST
+        sizes = np.bincount(self.summed_rows[is_kept], minlength=len(keys)).astype(np.int32)
+        has_weights = sizes > 0
+        pieces = self.summed_pieces[is_kept]
+        return _make_table(keys[has_weights], sizes[has_weights], pieces, unpack(pack(weights[is_kept])))
+
+
+NO_WEIGHTS = _SummedWeights(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0))
+
+
+def _copy(table: WeightTable) -> WeightTable:
+    """Return a table with copies of the arrays that change during training."""
+    return table._replace(**{name: getattr(table, name).copy() for name in LEARNT})
+
+
+def _restore(empty: WeightTable, arrays: dict[str, npt.NDArray[Any]]) -> tuple[WeightTable, _SummedWeights]:
+    """Return the table and the sums of a checkpoint."""
+    table = empty._replace(**{name: arrays[name] for name in LEARNT})
+    return table, _SummedWeights(*(arrays[name] for name in _SummedWeights._fields))

@@ -111,6 +111,8 @@ class Lemmatizer(Model):
     ----------
     epochs : int
         Number of passes over the distinct (word, label) pairs.
+    runs : int
+        Number of training runs whose weights are averaged.
     random_state : int
         Seed of the random number generator.
 
@@ -127,8 +129,9 @@ class Lemmatizer(Model):
         classifier_=Submodel(WordClassifier),
     )
 
-    def __init__(self, *, epochs: Count = 8, random_state: NonNegativeInt = 0) -> None:
+    def __init__(self, *, epochs: Count = 8, runs: Count = 1, random_state: NonNegativeInt = 0) -> None:
         self.epochs = epochs
+        self.runs = runs
         self.random_state = random_state
 
     def fit(
@@ -157,6 +160,7 @@ class Lemmatizer(Model):
             gold,
             n_seen,
             epochs=self.epochs,
+            runs=self.runs,
             random_state=self.random_state,
             checkpoint=checkpoint,
             what="learning lemmas",

@@ -159,6 +159,8 @@ class Tagger(Annotator):
     ----------
     epochs : int
         Number of passes over the training sentences.
+    runs : int
+        Number of training runs whose weights are averaged.
     random_state : int
         Seed of the random number generator.
 
@@ -198,8 +200,9 @@ class Tagger(Annotator):
         lemmatizer_=Submodel(Lemmatizer, optional=True),
     )
 
-    def __init__(self, *, epochs: Count = 8, random_state: NonNegativeInt = 0) -> None:
+    def __init__(self, *, epochs: Count = 8, runs: Count = 3, random_state: NonNegativeInt = 0) -> None:
         self.epochs = epochs
+        self.runs = runs
         self.random_state = random_state
 
     @staticmethod
@@ -244,7 +247,9 @@ class Tagger(Annotator):
         gold = _labels(trees)
         if not gold:
             raise InputError("there are no training sentences with words; expected at least one")
-        identity = fingerprint([__version__, self.epochs, self.random_state], trees) if checkpoint else ""
+        identity = (
+            fingerprint([__version__, self.epochs, self.runs, self.random_state], trees) if checkpoint else ""
+        )
         kept = Checkpoint(checkpoint, identity) if checkpoint else None
         self._set_labels(_most_frequent(gold))
         numbers = {label: number for number, label in enumerate(self.labels_)}
@@ -388,8 +393,10 @@ class Tagger(Annotator):
         )
 
     def _learn_tags(self, text: EncodedText, gold: IntArray, kept: Checkpoint | None) -> None:
-        def after_epoch(epoch: int, share: float) -> None:
-            report(f"tags, epoch {epoch + 1}/{self.epochs}: {share:.2f}% of words needed no update")
+        def after_epoch(run: int, epoch: int, share: float) -> None:
+            position = f"run {run + 1}/{self.runs}, " if self.runs > 1 else ""
+            position += f"epoch {epoch + 1}/{self.epochs}"
+            report(f"tags, {position}: {share:.2f}% of words needed no update")
 
         n_seen = np.bincount(text.types)[text.types]
         self.classifier_ = self._make_classifier().learn(
@@ -398,6 +405,7 @@ class Tagger(Annotator):
             gold,
             n_seen,
             epochs=self.epochs,
+            runs=self.runs,
             random_state=self.random_state,
             min_count=MIN_COUNT if len(text.indptr) > LARGE else 1,
             after_epoch=after_epoch,
@@ -414,7 +422,7 @@ class Tagger(Annotator):
     ) -> None:
         self.lemmatizer_: Lemmatizer | None = None
         if any(lemma != "_" for lemma in lemmas):
-            lemmatizer = Lemmatizer(random_state=self.random_state)
+            lemmatizer = Lemmatizer(runs=self.runs, random_state=self.random_state)
             self.lemmatizer_ = lemmatizer.fit(text, gold, words, lemmas, checkpoint=kept)
             report(f"lemmas: {len(self.lemmatizer_.scripts_)} edit scripts")
 
@@ -457,7 +465,7 @@ def jackknife(
     random_state : int
         Seed for the assignment of documents to folds.
     tagger : Tagger, optional
-        Tagger whose parameters are used; it is not changed.
+        Tagger whose parameters are used, except `runs`, which is 1 to save time; it is not changed.
     client : distributed.Client, optional
         Dask client to run on instead of local threads; it does not change the result.
     """
@@ -466,7 +474,7 @@ def jackknife(
     if len(trees) < folds:
         raise InputError(f"{len(trees)} sentences for {folds} folds; expected at least one sentence per fold")
     tagger = tagger or Tagger()
-    options = {"epochs": tagger.epochs, "random_state": tagger.random_state}
+    options = {"epochs": tagger.epochs, "runs": 1, "random_state": tagger.random_state}
     parts, description = deal_folds(trees, folds, by=fold_by, random_state=random_state)
     report(f"jackknife tagging: {description}")
     bare = [_tagged_words(tree) for tree in trees]
