@@ -99,7 +99,7 @@ def run(options, stem, n_sentences):
                 order=options.order, runs=1, mine=True, mining_significance=None, n_jobs=2
             )
             parser = train(options.cache, f"{name}-{options.order}-mined", parser, trees, dev)
-            chosen = [each.tree.with_heads(each.heads[0]) for each in parser.structures(test, 1)]
+            chosen = [parser.lifted(tree) for tree in parser.predict(test)]
             found = significance(right, chosen, first)
             told = f"{len(parser.mined_features_)} features"
             print_row(way, found, bound, told)

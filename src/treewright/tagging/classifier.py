@@ -324,7 +324,7 @@ class _SummedWeights(NamedTuple):
         pieces = np.concatenate([self.summed_pieces, table.pieces[places]])
         n_pieces = int(pieces.max(initial=0)) + 1
         entries, which = np.unique(rows * n_pieces + pieces, return_inverse=True)
-        sums = np.bincount(which, weights=np.concatenate([self.summed_weights, weights]))
+        sums = np.bincount(which, weights=np.concatenate([self.summed_weights, weights])).astype(np.float64)
         return _SummedWeights(entries // n_pieces, (entries % n_pieces).astype(np.int32), sums)
 
     def mean(self, keys: npt.NDArray[np.uint32], runs: int) -> WeightTable:

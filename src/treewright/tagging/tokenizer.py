@@ -170,7 +170,7 @@ t.start t.since t+1.shape
 """
 """Feature templates of a token, for sentence boundaries."""
 MIN_COUNT = 2
-TOKEN_PENALTY, SENTENCE_PENALTY, SHUFFLED_PENALTY = 3e-3, 3e-4, 1e-4
+PENALTY, SHUFFLED_PENALTY = 3e-3, 1e-4
 MIN_SHUFFLED, N_SHUFFLED = 2500, 2
 """Minimum number of training sentences at which sentence boundaries are also learnt from shuffled copies of
 the text, and number of these copies. Shuffling creates more pairs of adjacent sentences."""
@@ -397,7 +397,7 @@ class Tokenizer(Model):
             "sentence ends",
             kept,
             min_count=MIN_COUNT + (n_shuffled > 0),
-            penalty=SHUFFLED_PENALTY if n_shuffled else SENTENCE_PENALTY,
+            penalty=SHUFFLED_PENALTY if n_shuffled else PENALTY,
         )
 
     def _sentence_keys(self, gold: TreebankText) -> tuple[npt.NDArray[np.uint64], Booleans]:
@@ -417,7 +417,7 @@ class Tokenizer(Model):
         kept: Checkpoint | None,
         *,
         min_count: int = MIN_COUNT,
-        penalty: float = TOKEN_PENALTY,
+        penalty: float = PENALTY,
     ) -> None:
         def after_epoch(epoch: int, loss: float) -> None:
             report(f"{what}, epoch {epoch + 1}/{self.epochs}: loss {loss:.5f}")

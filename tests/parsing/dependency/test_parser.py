@@ -73,6 +73,42 @@ def test_candidates_come_best_first_without_duplicates_and_the_first_is_the_pred
         assert candidates[0].tree == first
 
 
+@pytest.fixture(scope="module")
+def spanning(train):
+    return tw.DependencyParser(decoder="spanning", order=1, epochs=2, runs=1, table_bits=16).fit(train[:60])
+
+
+@pytest.mark.parametrize("name", ["parser", "spanning"])
+def test_trees_predicted_by_heads_have_the_most_expected_heads_of_all_trees(name, test, request):
+    parser = request.getfixturevalue(name).using(predict_by="heads")
+    pairs = [list(zip(tree.words, tree.upos, strict=True)) for tree in test[:15]]
+    short = [each[at : at + 5] for each in pairs for at in (0, 3)]
+    n_other = 0
+    for tree, found in zip(short, parser.predict(short), strict=True):
+        rows = parser.marginals([tree])[0]
+        every = [parser.lifted(each.tree) for each in parser.kbest([tree], k=5000)[0]]
+        expected = [rows[np.arange(len(tree)), each.heads].sum() for each in every]
+        heads = parser.lifted(found).heads
+        assert rows[np.arange(len(tree)), heads].sum() == pytest.approx(max(expected))
+        n_other += heads.tolist() != every[0].heads.tolist()
+    assert n_other > 0
+
+
+def test_trees_predicted_by_heads_keep_fixed_heads(parser, test):
+    by_heads = parser.using(predict_by="heads")
+    fixed = [{1: len(tree)} for tree in test[:10]]
+    found = by_heads.predict(test[:10], fixed=fixed)
+    assert [tree.heads[0] for tree in found] == [len(tree) for tree in found]
+
+
+def test_long_sentences_are_predicted_by_heads(parser, test):
+    by_heads = parser.using(predict_by="heads")
+    words = [pair for tree in test[:50] for pair in zip(tree.words, tree.upos, strict=True)]
+    (found,) = by_heads.predict([words * 2])
+    assert (found.heads == 0).sum() == 1
+    assert by_heads.predict([[]]) == parser.predict([[]])
+
+
 def test_probabilities_of_all_trees_of_a_short_sentence_add_up_to_one(parser):
     sentence = tw.DepTree(["the", "fox", "sang"], xpos=["DT", "NN", "VBD"], upos=["DET", "NOUN", "VERB"])
     (candidates,) = parser.kbest([sentence], k=50)

@@ -160,6 +160,20 @@ class ChartDecoder(Model):
             log_sums[number], squares[number] = self._find_marginals(scorer, batch, number, arcs, scale)
         return log_sums, [squares[number] for number in range(corpus.n_sentences)]
 
+    def expected_trees(
+        self, scorer: PartScorer, batch: Batch, scale: float, fixed: Sequence[FixedHeads] | None = None
+    ) -> Heads:
+        """Return the heads, (1, rows), of the trees with the highest expected number of correct heads.
+
+        These are the trees of minimum Bayes risk. Only trees with the `fixed` heads are considered.
+        """
+        corpus = batch.corpus
+        heads = np.zeros((1, len(corpus.values)), dtype=np.int32)
+        for number, square in enumerate(self.marginals(scorer, batch, scale, fixed)[1]):
+            if len(square) > 1:
+                heads[0, corpus.words_of(number)] = self._most_probable(square)
+        return heads
+
     def scaled_marginals(self, scorer: PartScorer, batch: Batch) -> Callable[[float], list[Square]]:
         """Return a function that takes a scale and returns the matrices of `marginals`."""
         ready = scorer.prepare(batch)
@@ -170,11 +184,15 @@ class ChartDecoder(Model):
         """Return the tree of a sentence that violates the margin of the gold tree most."""
 
     # Subclasses define these functions. The first two fill arrays for many sentences in compiled loops; the
-    # other two process one sentence.
+    # others process one sentence.
     _fill_best: Callable[..., None]
     _fill_marginals: Callable[..., None]
     _find_best: Callable[..., Trees]
     _find_marginals: Callable[..., tuple[float, Square]]
+
+    @abstractmethod
+    def _most_probable(self, square: Square) -> Heads:
+        """Return the heads of the tree whose arcs have the largest sum of probabilities."""
 
 
 class ProjectiveDecoder(ChartDecoder):
@@ -326,6 +344,12 @@ class ProjectiveDecoder(ChartDecoder):
         lattice = self.lattice(scorer, batch, number, fixed)
         return lattice_marginals(lattice, {kind: scale * scores for kind, scores in lattice.scores.items()})
 
+    def _most_probable(self, square: Square) -> Heads:
+        lattice = Lattice(square > 0, single_root=self.single_root_)
+        heads: Heads
+        (heads,), _ = lattice.best_trees(1, {"arc": square[tuple(lattice.words("arc").T)]})
+        return heads
+
 
 def lattice_marginals(lattice: Lattice, scores: PartScores) -> tuple[float, Square]:
     """Return the log partition function and the matrix of arc probabilities."""
@@ -385,6 +409,11 @@ class SpanningDecoder(ChartDecoder):
         square = np.empty_like(scaled)
         log_sum = matrix_tree_marginals(scaled, self.single_root_, square)
         return float(log_sum), square
+
+    def _most_probable(self, square: Square) -> Heads:
+        heads = np.zeros((1, len(square)), dtype=np.int32)
+        best_arborescences(np.where(square > 0, square, EXCLUDED), self.single_root_, heads, np.empty(1))
+        return heads[0, 1:]
 
     def _score(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads) -> tuple[Square, Keep]:
         """Return the scores of all arcs of a sentence, and which of them agree with the fixed heads."""

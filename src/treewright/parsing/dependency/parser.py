@@ -184,6 +184,10 @@ class DependencyParser(DependencyAnnotator):
     mining_significance : float, optional
         Use mined features if their gain on DEV is significant at this level (none: always). The test compares
         the parsers with and without mined features. Without a dev set, held-out training sentences are used.
+    predict_by : {"auto", "score", "heads"}
+        Predict the tree with the highest score, or the tree with the highest expected number of correct heads
+        ("heads": minimum Bayes risk; slower). "auto" uses "heads" for parsers with mined features, whose
+        probabilities are better than those of a linear model alone.
     n_jobs : int
         Number of threads; it does not change the results.
 
@@ -235,7 +239,7 @@ class DependencyParser(DependencyAnnotator):
         "order": [{"scorer": (None,)}, {"combine": ("sum", "joint")}, {"decoder": ("spanning",)}],
         **{name: [{"scorer": (None,)}, {"combine": ("sum", "joint")}] for name in LINEAR_ONLY},
     }
-    adjustable = ("tags", "n_jobs")
+    adjustable = ("tags", "predict_by", "n_jobs")
     fields = saved(
         scorer=Unfitted(PartScorer, optional=True),
         templates=CHOSEN_TEMPLATES,
@@ -283,6 +287,7 @@ class DependencyParser(DependencyAnnotator):
         mining_threshold: Annotated[float, Range(0, 1e9)] = 3.0,
         mining_degree: Literal[1, 2, 3] = 2,
         mining_significance: Fraction | None = 0.05,
+        predict_by: Literal["auto", "score", "heads"] = "auto",
         n_jobs: Count = 1,
     ) -> None:
         self.order = order
@@ -308,6 +313,7 @@ class DependencyParser(DependencyAnnotator):
         self.mining_threshold = mining_threshold
         self.mining_degree = mining_degree
         self.mining_significance = mining_significance
+        self.predict_by = predict_by
         self.n_jobs = n_jobs
 
     @staticmethod
@@ -420,6 +426,9 @@ class DependencyParser(DependencyAnnotator):
     ) -> list[DepTree]:
         """Parse sentences; existing heads and relations are ignored.
 
+        `kbest` orders trees by their scores. With `predict_by` "heads", its first tree may therefore differ
+        from the predicted tree.
+
         Parameters
         ----------
         sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
@@ -432,8 +441,16 @@ class DependencyParser(DependencyAnnotator):
             relation marks a lifted arc.
         """
         trees = self.read_sentences(sentences)
-        found = self._spread(lambda batch, fixed: self._parse(batch, 1, fixed), trees, fixed=fixed)
+        found = self._spread(
+            lambda batch, fixed: self._parse(batch, 1, fixed, by_heads=self._predicts_by_heads),
+            trees,
+            fixed=fixed,
+        )
         return [candidates[0].tree for candidates in found]
+
+    @property
+    def _predicts_by_heads(self) -> bool:
+        return self.has_mined_features if self.predict_by == "auto" else self.predict_by == "heads"
 
     def kbest(
         self, sentences: Sequence[SentenceLike], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
@@ -833,18 +850,24 @@ class DependencyParser(DependencyAnnotator):
         k: int,
         fixed: Sequence[FixedHeads] | None,
         *,
-        with_probabilities: bool,
+        with_probabilities: bool = False,
+        by_heads: bool = False,
     ) -> tuple[list[Structures], Corpus, PartScorer]:
         """Return the k-best structures of each sentence, with probabilities on request.
 
-        Also return the encoded sentences and the prepared scorer.
+        With `by_heads`, return the tree with the highest expected number of correct heads instead; its score
+        is 0. Also return the encoded sentences and the prepared scorer.
         """
         tagged = self._tagged(trees)
         pieces = Pieces(tagged, fixed, longest=self.decoder_.longest)
         corpus = self.encoder_.encode(pieces.trees)
         batch = Batch(pieces.trees, corpus)
         scorer = self.scorer_.prepare(batch)
-        heads, scores = self.decoder_.best_trees(scorer, batch, k, pieces.fixed)
+        if by_heads:
+            heads = self.decoder_.expected_trees(scorer, batch, self.scale_, pieces.fixed)
+            scores = np.zeros((corpus.n_sentences, 1))
+        else:
+            heads, scores = self.decoder_.best_trees(scorer, batch, k, pieces.fixed)
         scores[corpus.sizes == 0, 0] = 0.0
         probabilities = np.full_like(scores, np.nan)
         if with_probabilities:
@@ -870,9 +893,12 @@ class DependencyParser(DependencyAnnotator):
         fixed: Sequence[FixedHeads] | None,
         *,
         with_probabilities: bool = False,
+        by_heads: bool = False,
     ) -> list[list[Candidate]]:
-        """Return the candidates of each sentence, with probabilities on request."""
-        found, corpus, scorer = self._search(trees, k, fixed, with_probabilities=with_probabilities)
+        """Return the candidates of each sentence, as `_search` finds them."""
+        found, corpus, scorer = self._search(
+            trees, k, fixed, with_probabilities=with_probabilities, by_heads=by_heads
+        )
         bare = [each.tree.with_heads(heads) for each in found for heads in each.heads]
         kept = [arcs for each, arcs in zip(found, fixed, strict=True) for _ in each.heads] if fixed else None
         # With one tree per sentence, the encoded sentences can be reused.
