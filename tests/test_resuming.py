@@ -49,11 +49,11 @@ def cut_off(monkeypatch):
 
 def test_a_tagger_goes_on_after_each_epoch(bank, cut_off, tmp_path):
     def make():
-        return tw.Tagger(epochs=3, random_state=1)
+        return tw.Tagger(epochs=3, runs=2, random_state=1)
 
     whole = make().fit(bank.dependencies)
     resumed, n_cut = cut_off(make, tmp_path / "steps", bank.dependencies)
-    assert n_cut == 3 + 8  # epochs of tags and of lemmas
+    assert n_cut == 2 * (3 + 8)  # runs; epochs of tags and of lemmas
     assert identify(resumed.get_state()) == identify(whole.get_state())
     with pytest.raises(InputError, match="other data or options"):
         tw.Tagger(epochs=3, random_state=2).fit(bank.dependencies, checkpoint=tmp_path / "steps")

@@ -152,24 +152,6 @@ def test_progress_is_told_after_each_step(trees):
     assert [line.split(":")[0] for line in lines] == starts
 
 
-@pytest.mark.parametrize("n_before", [1, 2, 3, 4])
-def test_training_that_was_cut_off_resumes_in_the_same_run(trees, tmp_path, n_before):
-    whole = Tagger(epochs=2, runs=2).fit(trees)
-    seen = []
-
-    def stop(line):
-        seen.append(line)
-        if len(seen) == n_before:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), messages_to(stop):
-        Tagger(epochs=2, runs=2).fit(trees, checkpoint=tmp_path / "kept")
-    resumed = Tagger(epochs=2, runs=2).fit(trees, checkpoint=tmp_path / "kept")
-    for name in ("keys", "sizes", "pieces", "weights"):
-        found, expected = (getattr(each.classifier_.table_, name) for each in (resumed, whole))
-        assert found.tolist() == expected.tolist()
-
-
 def test_scores_are_percentages_of_words():
     gold = [DepTree(["a", "b"], upos=["X", "Y"], xpos=["x", "y"], feats=["F=1", "_"], lemmas=["a", "_"])]
     found = [DepTree(["a", "b"], upos=["X", "Y"], xpos=["x", "z"], feats=["_", "_"], lemmas=["a", "c"])]

@@ -185,9 +185,9 @@ class DependencyParser(DependencyAnnotator):
         Use mined features if their gain on DEV is significant at this level (none: always). The test compares
         the parsers with and without mined features. Without a dev set, held-out training sentences are used.
     predict_by : {"auto", "score", "heads"}
-        Predict the tree with the highest score, or the tree with the highest expected number of correct heads
-        ("heads": minimum Bayes risk; slower). "auto" uses "heads" for parsers with mined features, whose
-        probabilities are better than those of a linear model alone.
+        Predict the tree with the highest score, or with the most expected correct heads. The latter ("heads")
+        has minimum Bayes risk, and takes more time. "auto" uses "heads" for parsers with mined features,
+        whose probabilities are better than those of a linear model alone.
     n_jobs : int
         Number of threads; it does not change the results.
 
