@@ -77,7 +77,7 @@ class HeldOut:
         return [each for part in found for each in part]
 
     def parse(self, scores):
-        """Return the best trees, and those with the most expected right heads."""
+        """Return the best trees, and those with the most expected correct heads."""
 
         def find(number):
             lattice = self.lattices[number]

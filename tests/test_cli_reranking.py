@@ -165,4 +165,6 @@ def test_mined_features_are_trained_explained_and_refused_under_a_reranker(folde
     shown = run("explain", tmp_path / "m.tw", folder / "test.conllu", "--reasons", "1000")
     assert "mined " in shown.stdout
     assert "expected a parser trained without mined features" in fail(*train, "--rerank")
+    by_heads = [*train[:5], "--predict-by", "heads", "--rerank"]
+    assert "expected --predict-by auto or score" in fail(*by_heads)
     assert "--mining-threshold" in fail(*train[:5], "--mining-threshold", "4")

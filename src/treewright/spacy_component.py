@@ -257,7 +257,7 @@ class TreewrightComponent:
     def _write_arcs(self, whole: Sequence[DocSentence], by_doc: Sequence[Sequence[DocSentence]]) -> None:
         trees = [sentence.tree for sentence in whole]
         lists = self.model.kbest(trees, self.k) if self.k > 1 else []
-        best = [candidates[0].tree for candidates in lists] if lists else self.model.predict(trees)
+        best = self.model.predict(trees)
         found = {_key(sentence): tree for sentence, tree in zip(whole, best, strict=True)}
         for sentences in by_doc:
             _write_heads(sentences, [found.get(_key(sentence)) for sentence in sentences])

@@ -357,6 +357,9 @@ class DependencyReranker(ParserWrapper):
         if self.parser is not None and self.parser.has_mined_features:
             found = "the parser has mined features, which parsers of jackknife folds cannot have"
             raise InputError(f"{found}; expected a parser trained without mined features")
+        if self.parser is not None and self.parser.predict_by == "heads":
+            found = f"{setting('predict_by', 'heads')} has no effect under a reranker, which ranks by scores"
+            raise InputError(f"{found}; expected {setting('predict_by', 'auto', 'score')}")
         if self.learner == "network":
             from treewright.rerank.network_kernel import find_network
 

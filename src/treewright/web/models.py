@@ -217,14 +217,14 @@ class ServedDependencies(ServedModel):
     ) -> list[ExplainedSentence]:
         """Return the best tree of each sentence with an explanation."""
         trees = self._prepare(sentences)
-        found = [best.tree for (best,) in self._parser.annotate(trees, fixed=fixed)]
-        parts = zip(
-            found,
-            self._certainty(trees, fixed),
-            self._features(found),
-            self._reasons(trees, fixed),
-            strict=True,
-        )
+        if self._parser.explains:
+            compared = self._parser.explain(trees, fixed=fixed)
+            found = [each.candidates[0].tree for each in compared]
+            reasons = [each.reasons for each in compared]
+        else:
+            found = [best.tree for (best,) in self._parser.annotate(trees, fixed=fixed)]
+            reasons = [[] for _ in found]
+        parts = zip(found, self._certainty(trees, fixed), self._features(found), reasons, strict=True)
         return [
             explained_sentence(
                 dependency_sentence(
@@ -232,9 +232,9 @@ class ServedDependencies(ServedModel):
                 ),
                 known.marginals,
                 features,
-                reasons,
+                own,
             )
-            for tree, known, features, reasons in parts
+            for tree, known, features, own in parts
         ]
 
     def _prepare(self, sentences: Sentences) -> list[DepTree]:
@@ -272,11 +272,6 @@ class ServedDependencies(ServedModel):
         if not self._parser.has_arc_reasons:
             return [[[] for _ in tree.words] for tree in found]
         return self._parser.arc_reasons(found, n=MOST_FEATURES)
-
-    def _reasons(self, trees: list[DepTree], fixed: Fixed) -> list[list[WeighedFeature]]:
-        if not self._parser.explains:
-            return [[] for _ in trees]
-        return [each.reasons for each in self._parser.explain(trees, fixed=fixed)]
 
 
 class ServedConstituents(ServedModel):

@@ -94,11 +94,18 @@ def test_trees_predicted_by_heads_have_the_most_expected_heads_of_all_trees(name
     assert n_other > 0
 
 
-def test_trees_predicted_by_heads_keep_fixed_heads(parser, test):
-    by_heads = parser.using(predict_by="heads")
+@pytest.mark.parametrize("name", ["parser", "spanning"])
+def test_trees_predicted_by_heads_keep_fixed_heads(name, test, request):
+    by_heads = request.getfixturevalue(name).using(predict_by="heads")
     fixed = [{1: len(tree)} for tree in test[:10]]
     found = by_heads.predict(test[:10], fixed=fixed)
     assert [tree.heads[0] for tree in found] == [len(tree) for tree in found]
+
+
+def test_the_best_tree_is_predicted_where_probabilities_underflow(spanning, test):
+    by_heads = spanning.using(predict_by="heads")
+    by_heads.scale_ = 1e6
+    assert heads_of(by_heads.predict(test[:10])) == heads_of(spanning.predict(test[:10]))
 
 
 def test_long_sentences_are_predicted_by_heads(parser, test):

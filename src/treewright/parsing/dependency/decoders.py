@@ -169,9 +169,14 @@ class ChartDecoder(Model):
         """
         corpus = batch.corpus
         heads = np.zeros((1, len(corpus.values)), dtype=np.int32)
-        for number, square in enumerate(self.marginals(scorer, batch, scale, fixed)[1]):
-            if len(square) > 1:
-                heads[0, corpus.words_of(number)] = self._most_probable(square)
+        log_sums, squares = self.marginals(scorer, batch, scale, fixed)
+        scorer = scorer.prepare(batch)
+        for number in np.flatnonzero(corpus.sizes > 0).tolist():
+            if np.isfinite(log_sums[number]):
+                found = self._most_probable(squares[number])
+            else:  # the sum underflows if scores differ by hundreds
+                (found,), _ = self._find_best(scorer, batch, number, fixed[number] if fixed else {}, 1)
+            heads[0, corpus.words_of(number)] = found
         return heads
 
     def scaled_marginals(self, scorer: PartScorer, batch: Batch) -> Callable[[float], list[Square]]:

@@ -183,7 +183,8 @@ class DependencyParser(DependencyAnnotator):
         Maximum number of arcs of a mined feature.
     mining_significance : float, optional
         Use mined features if their gain on DEV is significant at this level (none: always). The test compares
-        the parsers with and without mined features. Without a dev set, held-out training sentences are used.
+        the parsers with and without mined features, each with its own way to predict (see `predict_by`).
+        Without a dev set, held-out training sentences are used.
     predict_by : {"auto", "score", "heads"}
         Predict the tree with the highest score, or with the most expected correct heads. The latter ("heads")
         has minimum Bayes risk, and takes more time. "auto" uses "heads" for parsers with mined features,
@@ -437,7 +438,7 @@ class DependencyParser(DependencyAnnotator):
             sentences are parsed more accurately than lists of pairs.
         fixed : sequence of mapping of int to int, optional
             For each sentence, the required heads as ``{word: head}``; words are numbered from 1, and 0 is the
-            root. The result is the best tree with these arcs. A fixed head is never changed, even if its
+            root. Only trees with these arcs are considered. A fixed head is never changed, even if its
             relation marks a lifted arc.
         """
         trees = self.read_sentences(sentences)
@@ -457,7 +458,8 @@ class DependencyParser(DependencyAnnotator):
     ) -> list[list[Candidate]]:
         """Return the `k` best trees of each sentence with their probabilities, the best first.
 
-        Trees are distinct before crossing arcs are restored; some may be equal afterwards.
+        Trees are distinct before crossing arcs are restored; some may be equal afterwards. They are ordered
+        by score, even if `predict` chooses a tree by its heads (see `predict_by`).
 
         Parameters
         ----------
@@ -694,7 +696,7 @@ class DependencyParser(DependencyAnnotator):
         """Return the k-best trees of each sentence and the features that decided between the first two.
 
         Features are computed after lifting crossing arcs. If the linear model is combined with another
-        scorer, one more entry has the contribution of that scorer.
+        scorer, one more entry has the contribution of that scorer. Trees are ordered by score, as in `kbest`.
 
         Parameters
         ----------

@@ -494,7 +494,9 @@ class ParserTrainer:
                 assert isinstance(scorer, LinearPartScorer)
                 assert other is not None
                 scorer = CombinedScorer(scorer, other)
-            score = attachment(dev, parser.with_learnt(learnt._replace(scorer=scorer)).predict(dev))
+            # Probabilities are calibrated later, so trees are predicted by score.
+            by_score = parser.with_params(predict_by="score")
+            score = attachment(dev, by_score.with_learnt(learnt._replace(scorer=scorer)).predict(dev))
             report(f"{found}, dev UAS {score.uas:.2f}, LAS {score.las:.2f}")
             return score.uas
 
@@ -693,7 +695,8 @@ class ParserTrainer:
                     f"relations: the scorer's weight is {weight:g}, accuracy {100 * share:.2f}% on gold heads"
                 )
                 learnt = learnt._replace(relation_weight=weight)
-            score = attachment(held_out, self.parser.with_learnt(learnt).predict(held_out))
+            by_score = self.parser.with_params(predict_by="score")
+            score = attachment(held_out, by_score.with_learnt(learnt).predict(held_out))
             report(f"combined: UAS {score.uas:.2f}, LAS {score.las:.2f} on the tuning sentences")
         return learnt
 
