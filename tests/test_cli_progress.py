@@ -28,7 +28,7 @@ from treewright.progress import Step
 
 KEYS = ["time", "event", "text", "task", "done", "total", "unit", "rate", "seconds_left"]
 POSIX = pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are those of POSIX")
-TRAIN = ("train", "tagger", "bank.conllu", "--model", "model.tw", "--epochs", "1")
+TRAIN = ("train", "tagger", "bank.conllu", "--model", "model.tw", "--epochs", "1", "--runs", "1")
 
 
 @pytest.fixture(scope="module")
