@@ -169,8 +169,8 @@ class ChartDecoder(Model):
         """
         corpus = batch.corpus
         heads = np.zeros((1, len(corpus.values)), dtype=np.int32)
-        log_sums, squares = self.marginals(scorer, batch, scale, fixed)
         scorer = scorer.prepare(batch)
+        log_sums, squares = self.marginals(scorer, batch, scale, fixed)
         for number in np.flatnonzero(corpus.sizes > 0).tolist():
             if np.isfinite(log_sums[number]):
                 found = self._most_probable(squares[number])

@@ -147,6 +147,8 @@ class MinedScorer(PartScorer):
 
     def prepare(self, batch: Batch) -> Self:
         """Return a scorer with the encoded sentences of a batch."""
+        if vars(self).get("_batch") is batch:
+            return self
         self._matcher  # noqa: B018 (made once, for all copies)
         found = copy(self)
         found._batch = batch
