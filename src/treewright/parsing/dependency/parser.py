@@ -696,7 +696,7 @@ class DependencyParser(DependencyAnnotator):
         """Return the k-best trees of each sentence and the features that decided between the first two.
 
         Features are computed after lifting crossing arcs. If the linear model is combined with another
-        scorer, one more entry has the contribution of that scorer. Trees are ordered by score, as in `kbest`.
+        scorer, one more entry has the contribution of that scorer. Trees are ordered by score.
 
         Parameters
         ----------
