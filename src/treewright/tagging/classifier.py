@@ -76,7 +76,7 @@ class TableField:
         """Add the table to a saved state, sorted by key, which compresses best."""
         order = np.argsort(value.keys)
         keys, sizes = value.keys[order], value.sizes[order]
-        places = np.arange(sizes.sum()) + np.repeat(value.starts[order] - np.cumsum(sizes) + sizes, sizes)
+        places = _entry_places(value.starts[order], sizes)
         pieces, weights = value.pieces[places], value.weights[places]
         PackedWeights().put(state, name, weights)
         if state.compact:
@@ -306,6 +306,14 @@ def _make_table(
     return WeightTable(slots, keys, starts, sizes, sizes.copy(), used, pieces, weights, np.zeros(len(pieces)))
 
 
+def _entry_places(starts: npt.NDArray[np.int64], sizes: IntArray) -> npt.NDArray[np.int64]:
+    """Return the positions of the entries of rows, one row after another."""
+    places: npt.NDArray[np.int64] = np.arange(sizes.sum()) + np.repeat(
+        starts - np.cumsum(sizes) + sizes, sizes
+    )
+    return places
+
+
 class _SummedWeights(NamedTuple):
     """Sums of the averaged weights of finished runs, by row of the table and piece."""
 
@@ -316,9 +324,7 @@ class _SummedWeights(NamedTuple):
     def plus(self, table: WeightTable, n_steps: int) -> "_SummedWeights":
         """Return the sums with another table, whose weights are averaged over its steps."""
         rows = np.repeat(np.arange(len(table.keys)), table.sizes)
-        places = np.arange(len(rows)) + np.repeat(
-            table.starts - np.cumsum(table.sizes) + table.sizes, table.sizes
-        )
+        places = _entry_places(table.starts, table.sizes)
         weights = average(table.weights[places], table.totals[places], n_steps)
         rows = np.concatenate([self.summed_rows, rows])
         pieces = np.concatenate([self.summed_pieces, table.pieces[places]])

@@ -3,6 +3,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import InputError, TreewrightError
+from treewright.parsing.contract import Batch
 from treewright.progress import messages_to
 
 OPTIONS = {"epochs": 3, "runs": 1, "table_bits": 18, "folds": 2}
@@ -105,6 +106,9 @@ def test_trees_predicted_by_heads_keep_fixed_heads(name, test, request):
 def test_the_best_tree_is_predicted_where_probabilities_underflow(spanning, test):
     by_heads = spanning.using(predict_by="heads")
     by_heads.scale_ = 1e6
+    batch = Batch(test[:10], spanning.encoder_.encode(test[:10]))
+    log_sums, _ = spanning.decoder_.marginals(spanning.scorer_, batch, by_heads.scale_)
+    assert not np.isfinite(log_sums).all()
     assert heads_of(by_heads.predict(test[:10])) == heads_of(spanning.predict(test[:10]))
 
 
