@@ -276,3 +276,10 @@ def test_words_that_are_known_are_asked_for_as_a_list(pipeline, treebank):
 def test_alternatives_of_a_pipeline_are_the_most_probable_heads(pipeline, text):
     (marginals, *_), (first, *_) = pipeline.marginals(text), pipeline.alternatives(text, n=1)
     assert [head for ((head, _),) in first] == marginals.argmax(axis=1).tolist()
+
+
+@pytest.mark.parametrize("given", [3, None, b"The cat."])
+def test_what_is_neither_text_nor_sentences_is_refused_with_both_named(pipeline, given):
+    expected = f"the sentences are of type {type(given).__name__}; expected a text, or a list of sentences"
+    with pytest.raises(InputError, match=expected):
+        pipeline.predict(given)

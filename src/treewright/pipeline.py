@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from treewright._typing import Count, FileName
 from treewright._validate import check_params
+from treewright.annotation.sentences import list_sentences
 from treewright.data.conllu import format_tree, read_conllu
 from treewright.data.deptree import DepTree
 from treewright.data.formats import check_kind
@@ -331,7 +332,7 @@ class Pipeline(ParserWrapper):
                 "the sentences are a list of texts; expected one text or lists of words; "
                 "call the pipeline on each text"
             )
-        return sentences
+        return list_sentences(sentences, self)
 
     def explain(self, trees: Any, *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
         """Return the candidates of each sentence and the features that decided between the first two.

@@ -38,7 +38,9 @@ def list_sentences(sentences: object, reader: object) -> list[Any]:
     if isinstance(sentences, DepTree | ConstTree):
         raise InputError(f"one tree was given, {_shorten(sentences)}; expected a list of sentences: [tree]")
     if not isinstance(sentences, Iterable) or isinstance(sentences, bytes | bytearray | Mapping | Set):
-        raise InputError(f"the sentences are of type {type(sentences).__name__}; expected {SENTENCES}")
+        reads_text = getattr(reader, "own_tokenizer", None) is not None
+        expected = f"a text, or {SENTENCES}" if reads_text else SENTENCES
+        raise InputError(f"the sentences are of type {type(sentences).__name__}; expected {expected}")
     found = sentences if isinstance(sentences, list) else list(sentences)
     if found and isinstance(found[0], str | tuple) and _is_one_sentence(found):
         raise InputError(f"one sentence was given, {_shorten(found)}; expected a list of sentences: [[...]]")
