@@ -1,8 +1,8 @@
-"""Gram matrices on a PyTorch device: estimated time and memory traffic and, with a device, measured time.
+"""Gram matrices on a PyTorch device: estimated or measured time, and differences from compiled code.
 
 The trees are noun phrases of a file of Penn brackets (those of `tree_machines.py`), or whole trees.
 
-    python benchmarks/gpu_gram.py TREES.mrg [N_TREES] [--kernel sst|pt] [--whole] [--device cuda] [--rows N]
+    python benchmarks/gpu_gram.py TREES.mrg [N_TREES] [--kernel sst|pt] [--whole] [--device cuda] [--rows 300]
 
 Without --device, nothing is computed on a device: operations and memory traffic are counted for the largest
 tiles that the code makes, and divided by the bandwidth of a GPU (--bandwidth, in bytes per second). This is
@@ -82,17 +82,19 @@ def estimate(trees, kernel, bandwidth):
 
 
 def measure(trees, kernel, device, n_rows):
-    """Measure some rows on a device, and the same by compiled code."""
-    rows = trees[:n_rows]
-    for name in (device, None):
-        tw.gram(kernel, rows[:10], trees[:10], device=name)
+    """Measure the whole matrix on a device, and compare some of its rows with those of compiled code."""
+    tw.gram(kernel, trees[:300], device=device)
+    rows = np.linspace(0, len(trees) - 1, n_rows).astype(np.int64)
+    for dtype in (np.float32, np.float64):
         begin, begin_cpu = time.perf_counter(), time.process_time()
-        found = tw.gram(kernel, rows, trees, device=name, memory_limit=1 << 40)
+        found = tw.gram(kernel, trees, device=device, dtype=dtype, memory_limit=1 << 40)
         seconds = f"{time.perf_counter() - begin:.2f} s, {time.process_time() - begin_cpu:.2f} CPU s"
-        print(f"{name or 'compiled'}: {found.shape[0]} x {found.shape[1]} values, {seconds}")
-        if name:
-            first = found
-    print(f"largest difference {np.abs(first - found).max():.2g}")
+        print(f"{device}: {found.shape[0]} x {found.shape[1]} values of {found.itemsize} bytes, {seconds}")
+        begin = time.perf_counter()
+        expected = tw.gram(kernel, [trees[row] for row in rows], trees, memory_limit=1 << 40)
+        print(f"compiled: {len(rows)} rows, {time.perf_counter() - begin:.2f} s;", end=" ")
+        print(f"largest difference {np.abs(expected - found[rows]).max():.2g}", flush=True)
+        del found
 
 
 def main():
@@ -103,7 +105,7 @@ def main():
     parser.add_argument("--kernel", choices=KERNELS, default="sst")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--device")
-    parser.add_argument("--rows", type=int, default=0)
+    parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--bandwidth", type=float, default=2.4e12)
     options = parser.parse_args()
     if options.whole:
@@ -111,9 +113,10 @@ def main():
     else:
         trees = [tree for tree, _ in read_phrases(options.trees, options.n_trees)]
     kernel = KERNELS[options.kernel]
-    estimate(trees, kernel, options.bandwidth)
-    if options.device:
-        measure(trees, kernel, options.device, options.rows or len(trees))
+    if not options.device:
+        estimate(trees, kernel, options.bandwidth)
+    else:
+        measure(trees, kernel, options.device, options.rows)
 
 
 if __name__ == "__main__":

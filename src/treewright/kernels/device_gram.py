@@ -12,10 +12,11 @@ For partial trees, the store covers only fragments with more than one node. Sing
 the subtree kernel, are evaluated as products of counts, A diag(w) B'.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,10 +48,66 @@ VALUE = 8
 """Number of bytes per value."""
 PAIR_BYTES = 96
 """Number of bytes per pair of nodes during its evaluation."""
+PINNED = 1 << 26
+"""Size in bytes of the pinned memory through which values leave a GPU."""
+N_WRITERS = 2
+"""Number of threads that write tiles, and maximum number of tiles that wait for them."""
 CELL_BYTES = 72
 """Number of bytes per pair of children during the evaluation of a pair of nodes."""
 BUCKETS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256])
 """Padded numbers of children for partial trees; after the last, each further number is twice the previous."""
+
+
+class _Writer:
+    """Writes tiles into a matrix in other threads, while the device evaluates the next tile.
+
+    Values leave a GPU through pinned memory, and several threads copy them into the matrix. A plain copy of a
+    large matrix takes longer than its evaluation.
+    """
+
+    def __init__(self, torch: Any, device: Any) -> None:  # noqa: ANN401
+        self._torch, self._device = torch, device
+        self._threads = ThreadPoolExecutor(N_WRITERS)
+        self._pending: list[Future[None]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._wait(0)
+        finally:
+            self._threads.shutdown()
+
+    def write(self, values: Any, target: Matrix) -> None:  # noqa: ANN401
+        """Copy values to a part of a matrix, as soon as the device has evaluated them."""
+        is_ready = None
+        if values.is_cuda:
+            is_ready = self._torch.cuda.Event()
+            is_ready.record()
+        self._wait(N_WRITERS)
+        self._pending.append(self._threads.submit(self._copy, values, target, is_ready))
+
+    def _wait(self, n_pending: int) -> None:
+        """Wait until at most `n_pending` tiles are unfinished."""
+        while len(self._pending) > n_pending:
+            self._pending.pop(0).result()
+
+    def _copy(self, values: Any, target: Matrix, is_ready: Any) -> None:  # noqa: ANN401
+        torch, found = self._torch, self._torch.from_numpy(target)
+        if is_ready is None:
+            found.copy_(values)
+            return
+        n_rows = max(1, PINNED // (target.itemsize * target.shape[1]))
+        buffer = torch.empty((min(n_rows, len(target)), target.shape[1]), dtype=values.dtype, pin_memory=True)
+        stream = torch.cuda.Stream(self._device)
+        with torch.cuda.stream(stream):
+            stream.wait_event(is_ready)
+            for begin in range(0, len(target), n_rows):
+                some = buffer[: len(target) - begin]
+                some.copy_(values[begin : begin + n_rows], non_blocking=True)
+                stream.synchronize()
+                found[begin : begin + n_rows].copy_(some)
 
 
 class Counts(NamedTuple):
@@ -146,55 +203,62 @@ class DeviceGram:
         """Number of bytes available for values that are evaluated together."""
         return self._memory // 4
 
-    def evaluate(
-        self, rows: slice, columns: slice, *, n_mirrored: int = 0, dtype: npt.DTypeLike = np.float64
-    ) -> tuple[Matrix, Matrix]:
-        """Return the kernel values of a range of rows and a range of columns.
+    def fill(
+        self,
+        matrix: Matrix,
+        rows: slice,
+        columns: slice,
+        *,
+        is_symmetric: bool,
+        convert: Callable[[Matrix], Matrix],
+    ) -> None:
+        """Write the kernel values of a range of rows and a range of columns into a matrix.
 
         Parameters
         ----------
+        matrix : ndarray, (n_examples, n_others)
+            The matrix.
         rows, columns : slice
-            The ranges of rows and columns.
-        n_mirrored : int
-            Number of trailing columns that are also returned transposed; a device transposes faster than a
-            CPU.
-        dtype : {np.float64, np.float32}
-            Type of normalised values; unnormalised values have 64 bits.
-
-        Returns
-        -------
-        values : ndarray, (n_rows, n_columns)
-            The kernel values.
-        mirrored : ndarray, (n_mirrored, n_rows)
-            The transposed values of the last `n_mirrored` columns; empty if the kernel is not normalised.
+            The ranges of rows (at most `n_trees`) and columns.
+        is_symmetric : bool
+            The columns begin with the rows, and values are also written to their transposed places.
+        convert : callable
+            Converts values to the type of the matrix, and rejects values that it cannot represent.
         """
-        scales = self._scales if self._kernel.normalize else None
-        kind = np.dtype(np.float64 if scales is None else dtype)
-        out = np.empty((rows.stop - rows.start, columns.stop - columns.start), dtype=kind)
-        mirrored = np.empty((n_mirrored if scales is not None else 0, len(out)), dtype=kind)
-        first_mirrored = columns.stop - len(mirrored)
-        bounds = np.arange(rows.start, rows.stop, self.n_trees)
-        for begin, end in pairwise([*bounds.tolist(), rows.stop]):
-            side = self._get_side(begin, end)
-            for first, last in self._divide(columns):
-                offset = self._first_column
-                other = self._get_side(first + offset, last + offset)
+        begin, end, offset = rows.start, rows.stop, self._first_column
+        side = self._get_side(begin, end)
+        tiles = self._divide(columns)
+        if is_symmetric:
+            tiles = [(begin, end), *self._divide(slice(end, columns.stop))]
+        with _Writer(self._torch, self._device) as writer:
+            for first, last in tiles:
+                is_diagonal = is_symmetric and first == begin
+                other = side if is_diagonal else self._get_side(first + offset, last + offset)
                 tile = self._evaluate_tile(side, other)
-                if scales is not None:
-                    tile *= self._put(scales[0][begin:end])[:, None]
-                    tile *= self._put(scales[1][first:last])
-                tile = tile.to(getattr(self._torch, kind.name))
-                lines = slice(begin - rows.start, end - rows.start)
-                out[lines, first - columns.start : last - columns.start] = tile.cpu().numpy()
-                if last > first_mirrored:
-                    skipped = max(0, first_mirrored - first)
-                    place = slice(first + skipped - first_mirrored, last - first_mirrored)
-                    mirrored[place, lines] = tile[:, skipped:].T.contiguous().cpu().numpy()
+                if is_diagonal:
+                    tile = tile.triu() + tile.triu(1).T
+                tile = self._finish(tile, slice(begin, end), slice(first, last), matrix.dtype, convert)
+                writer.write(tile, matrix[begin:end, first:last])
+                if is_symmetric and not is_diagonal:
+                    writer.write(tile.T.contiguous(), matrix[first:last, begin:end])
+
+    def _finish(
+        self,
+        tile: Any,  # noqa: ANN401
+        rows: slice,
+        columns: slice,
+        dtype: np.dtype[Any],
+        convert: Callable[[Matrix], Matrix],
+    ) -> Any:  # noqa: ANN401
+        """Normalise the values of a tile if the kernel is normalised; otherwise, reject infinite values."""
+        scales = self._scales if self._kernel.normalize else None
         if scales is None:
             numbers = np.arange(rows.start, rows.stop), np.arange(columns.start, columns.stop)
-            out = self._columns._finish(out, self._rows, *numbers)
-            mirrored = np.ascontiguousarray(out[:, out.shape[1] - n_mirrored :].T)
-        return out, mirrored
+            values = self._columns._finish(tile.cpu().numpy(), self._rows, *numbers)
+            return self._torch.from_numpy(convert(values))
+        tile *= self._put(scales[0][rows])[:, None]
+        tile *= self._put(scales[1][columns])
+        return tile.to(getattr(self._torch, dtype.name))
 
     @cached_property
     def _scales(self) -> tuple[FloatArray, FloatArray] | None:
@@ -210,6 +274,8 @@ class DeviceGram:
     def _divide(self, columns: slice) -> list[tuple[int, int]]:
         """Split the columns at multiples of `n_trees`, so that the data of each range can be reused."""
         size = self.n_trees
+        if columns.start == columns.stop:
+            return []
         inner = range((columns.start // size + 1) * size, columns.stop, size)
         return list(pairwise([columns.start, *inner, columns.stop]))
 

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -34,8 +35,10 @@ from treewright.scale import Client, iter_jobs
 
 Matrix = npt.NDArray[np.floating[Any]]
 Place = tuple[slice, slice]
-Evaluate = Callable[[Place], tuple[float, Matrix, Matrix | None]]
-"""Evaluates a strip; returns the seconds, the values, and the transposed values beyond the diagonal block."""
+Evaluate = Callable[[Place], tuple[float, Matrix]]
+"""Evaluates a strip; returns the seconds and the values."""
+Write = Callable[[Matrix], None]
+"""Writes a strip into the matrix."""
 
 MEMORY = 4 << 30
 ROWS_AT_A_TIME = 512
@@ -102,7 +105,7 @@ def gram(
         common fragments. Only for tree kernels without normalisation.
     times : list, optional
         List to which the evaluation time of each strip in seconds is appended. The times do not include
-        preparing the examples and writing the values.
+        preparing the examples. They include writing the values only with `device`.
     checkpoint : path, optional
         Folder for the unfinished file; only with `out`. If it exists, the computation resumes from it, with
         the same result as without an interruption. The caller must delete the folder.
@@ -169,24 +172,25 @@ def gram(
         (slice(begin, min(begin + plan.n_rows, n_rows)), slice(begin if others is None else 0, n_columns))
         for begin in range(_count_rows(kept, times), n_rows, plan.n_rows)
     ]
+    is_symmetric = others is None
     if on_device is not None:
-        evaluate = _make_device_values(on_device, plan.dtype, is_symmetric=others is None)
+        strips = _fill_strips(on_device, places, plan, times, is_symmetric=is_symmetric)
     else:
         evaluate = (_make_logs if logs else _make_values)(kernel, examples, others)
-    strips = _evaluate_strips(evaluate, places, plan, times, client)
+        strips = _evaluate_strips(evaluate, places, plan, times, client, is_symmetric=is_symmetric)
     if path is None:
         matrix = np.empty(plan.shape, dtype=plan.dtype)
-        for place, values, mirrored in strips:
-            _store(matrix, place, values, mirrored, is_symmetric=others is None)
+        for _, write in strips:
+            write(matrix)
         return matrix
     with _map_file(path, plan, kept) as open_map:
-        for place, values, mirrored in strips:
+        for (rows, _), write in strips:
             # A map that is opened anew lets go of what has been written.
             matrix = open_map()
-            _store(matrix, place, values, mirrored, is_symmetric=others is None)
+            write(matrix)
             if kept and kept.is_due:
                 matrix.flush()
-                kept.save(ROWS, State("Rows", {"rows": place[0].stop, "times": times}))
+                kept.save(ROWS, State("Rows", {"rows": rows.stop, "times": times}))
     found: Matrix = np.load(path, mmap_mode="r")
     return found
 
@@ -263,18 +267,6 @@ def _widen(plan: Plan, memory_limit: int, *, is_file: bool, most: int) -> Plan:
     return plan._replace(n_rows=min(most, fitting, n_rows))
 
 
-def _make_device_values(on_device: DeviceGram, dtype: np.dtype[Any], *, is_symmetric: bool) -> Evaluate:
-    """Return a function that evaluates a strip of rows on a device."""
-
-    def evaluate(place: Place) -> tuple[float, Matrix, Matrix | None]:
-        begin, (rows, columns) = time.perf_counter(), place
-        n_mirrored = columns.stop - rows.stop if is_symmetric else 0
-        values, mirrored = on_device.evaluate(rows, columns, n_mirrored=n_mirrored, dtype=dtype)
-        return time.perf_counter() - begin, values, mirrored
-
-    return evaluate
-
-
 def _make_values(
     kernel: Kernel,
     examples: Any,  # noqa: ANN401
@@ -283,13 +275,13 @@ def _make_values(
     """Return a function that evaluates strips of rows; without `others`, they start at the diagonal."""
     packed: PackedExamples = kernel.pack(examples if others is None else others)
 
-    def evaluate(place: Place) -> tuple[float, Matrix, Matrix | None]:
+    def evaluate(place: Place) -> tuple[float, Matrix]:
         rows, begin = place[0], time.perf_counter()
         if others is None:
             values = packed.strip(rows.start, rows.stop)
         else:
             values = packed.compare(take_examples(examples, rows))
-        return time.perf_counter() - begin, values, None
+        return time.perf_counter() - begin, values
 
     return evaluate
 
@@ -302,34 +294,58 @@ def _make_logs(
     """Return a function that evaluates strips of logarithms; without `others`, they start at the diagonal."""
     columns = kernel.pack(others) if others is not None else None
 
-    def evaluate(place: Place) -> tuple[float, Matrix, Matrix | None]:
+    def evaluate(place: Place) -> tuple[float, Matrix]:
         rows = kernel.pack(take_examples(examples, place[0]))
         right = kernel.pack(take_examples(examples, place[1])) if columns is None else columns
         begin = time.perf_counter()
         values = rows.logs(right)
-        return time.perf_counter() - begin, values, None
+        return time.perf_counter() - begin, values
 
     return evaluate
 
 
 def _evaluate_strips(
-    evaluate: Evaluate, places: Sequence[Place], plan: Plan, times: list[float], client: Client | None
-) -> Iterator[tuple[Place, Matrix, Matrix | None]]:
-    """Yield the values of strips, and record the evaluation time of each.
+    evaluate: Evaluate,
+    places: Sequence[Place],
+    plan: Plan,
+    times: list[float],
+    client: Client | None,
+    *,
+    is_symmetric: bool,
+) -> Iterator[tuple[Place, Write]]:
+    """Evaluate strips and record the time of each; yield functions that write them."""
+    strips = iter_jobs(evaluate, places, client=client)
+    for place, (seconds, values) in zip(_track(places, plan), strips, strict=True):
+        times.append(seconds)
+        yield place, partial(_store, place, _convert(values, plan.dtype), is_symmetric=is_symmetric)
+
+
+def _fill_strips(
+    on_device: DeviceGram, places: Sequence[Place], plan: Plan, times: list[float], *, is_symmetric: bool
+) -> Iterator[tuple[Place, Write]]:
+    """Yield functions that evaluate strips on a device, write them, and record the time of each."""
+    for place in _track(places, plan):
+
+        def write(matrix: Matrix, place: Place = place) -> None:
+            begin = time.perf_counter()
+            on_device.fill(
+                matrix, *place, is_symmetric=is_symmetric, convert=partial(_convert, dtype=plan.dtype)
+            )
+            times.append(time.perf_counter() - begin)
+
+        yield place, write
+
+
+def _track(places: Sequence[Place], plan: Plan) -> Iterator[Place]:
+    """Yield the places of strips, and report progress after each.
 
     The progress bar counts pairs; a log line is written after each percent of the rows.
     """
     n_rows, reported = plan.shape[0], 0
     n_pairs = [(rows.stop - rows.start) * (columns.stop - columns.start) for rows, columns in places]
     with task("comparing", total=sum(n_pairs), unit="pairs") as counted:
-        strips = iter_jobs(evaluate, places, client=client)
-        for place, n, (seconds, values, mirrored) in zip(places, n_pairs, strips, strict=True):
-            times.append(seconds)
-            with np.errstate(over="ignore"):
-                kept = values.astype(plan.dtype, copy=False)
-            if plan.dtype == np.float32:
-                _check_range(values, kept)
-            yield place, kept, mirrored
+        for place, n in zip(places, n_pairs, strict=True):
+            yield place
             done = 100 * place[0].stop // n_rows
             if done > reported:
                 report(f"rows {place[0].stop} of {n_rows}")
@@ -337,25 +353,27 @@ def _evaluate_strips(
             counted.advance(n)
 
 
-def _check_range(values: Matrix, kept: Matrix) -> None:
-    """Reject values that overflow in single precision."""
-    lost = np.isfinite(values) & ~np.isfinite(kept)
-    if lost.any():
-        value = values[lost][0]
-        remedy = f"{setting('normalize', True)} or 64 bits"
-        raise InputError(f"a value is {value:g}; expected a number that fits in 32 bits; use {remedy}")
+def _convert(values: Matrix, dtype: np.dtype[Any]) -> Matrix:
+    """Convert values to the type of the matrix; reject values that overflow in single precision."""
+    with np.errstate(over="ignore"):
+        kept = values.astype(dtype, copy=False)
+    if dtype == np.float32:
+        lost = np.isfinite(values) & ~np.isfinite(kept)
+        if lost.any():
+            value = values[lost][0]
+            remedy = f"{setting('normalize', True)} or 64 bits"
+            raise InputError(f"a value is {value:g}; expected a number that fits in 32 bits; use {remedy}")
+    return kept
 
 
-def _store(
-    matrix: Matrix, place: Place, values: Matrix, mirrored: Matrix | None, *, is_symmetric: bool
-) -> None:
+def _store(place: Place, values: Matrix, matrix: Matrix, *, is_symmetric: bool) -> None:
     """Write a strip into a matrix, and also its transpose if the matrix is symmetric."""
     matrix[place] = values
     if is_symmetric:
         begin, end = place[0].start, place[0].stop
         low = np.tril_indices(end - begin, -1)
         matrix[begin:end, begin:end][low] = values[:, : end - begin].T[low]
-        matrix[end:, begin:end] = values[:, end - begin :].T if mirrored is None else mirrored
+        matrix[end:, begin:end] = values[:, end - begin :].T
 
 
 def _identify(
