@@ -51,7 +51,7 @@ def learn(parser, lists, gold):
     problem = list_problem(lists.indptr, right, base_scores=lists.scores * parser.scale_)
     mined = LinearScorer(SubtreeFeatures(GradientMiner(degree=3, threshold=3.0, max_iter=1), copies=4))
     kernel = NetworkKernelScorer().attach(parser)
-    return mined.fit(lists, problem), kernel.fit(lists, right)
+    return mined.fit(lists, problem, checkpoint=None), kernel.fit(lists, right)
 
 
 def spread(scores, lists):
