@@ -2,6 +2,12 @@
 
 python benchmarks/tokenizing.py train.conllu test.conllu [more.conllu ...]
 python benchmarks/tokenizing.py --fuzz 1000000 train.conllu
+python benchmarks/tokenizing.py --folds 5 [--store after.json] [--compare before.json] PREFIX [PREFIX ...]
+
+With --folds, each PREFIX, such as DATA/ud/hu_szeged-ud, stands for a treebank. Its training and dev sets are
+split into that number of consecutive parts, and each part is tokenized by a tokenizer trained on the others.
+--store writes the places of the errors to a file, and --compare compares them with an earlier file by the
+sign test.
 
 The raw text of a treebank is made as in the CoNLL 2018 shared task: consecutive sentences, lines of up to 80
 columns, and a blank line between paragraphs. F1 is computed as in the shared task: tokens and sentences are
@@ -9,11 +15,15 @@ correct if they have the same characters; words of multiword tokens are aligned 
 """
 
 import argparse
+import json
+import math
 import os
 import re
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
@@ -137,6 +147,49 @@ def measure(tokenizer: Tokenizer, path: str) -> None:
     )
 
 
+def cross_validate(prefix: str, n_folds: int, most: int | None) -> dict[str, list[int]]:
+    """Tokenize each part of a treebank; print scores and return the places of boundary errors."""
+    trees = [
+        tree
+        for part in ("train", "dev")
+        for tree in tw.read_conllu(f"{prefix}-{part}.conllu", require_heads=False)
+    ][:most]
+    bounds = np.linspace(0, len(trees), n_folds + 1).astype(int).tolist()
+    errors: dict[str, list[int]] = {"tokens": [], "sentences": []}
+    scores = []
+    n_differences = offset = 0
+    for begin, stop in pairwise(bounds):
+        gold = trees[begin:stop]
+        found = Tokenizer().fit(trees[:begin] + trees[stop:]).split(raw_text(gold))
+        gold_spans, found_spans = spans(gold)[:2], spans(found)[:2]
+        for name, right, guess in zip(errors, gold_spans, found_spans, strict=True):
+            ends = {end for _, end in right} ^ {end for _, end in guess}
+            errors[name] += [offset + end for end in sorted(ends)]
+        n_differences += len(set(gold_spans[0]) ^ set(found_spans[0]))
+        scores.append([*map(f1, gold_spans, found_spans), word_f1(gold, found)])
+        offset += gold_spans[0][-1][1]
+    tokens, sentences, words = np.mean(scores, axis=0)
+    print(
+        f"{Path(prefix).name}: {n_differences} wrong or missing tokens; boundaries wrong or missing: "
+        f"{len(errors['tokens'])} of tokens, {len(errors['sentences'])} of sentences; "
+        f"mean F1: tokens {tokens:.2f}, sentences {sentences:.2f}, words {words:.2f}",
+        flush=True,
+    )
+    return errors
+
+
+def compare(before: dict[str, list[int]], after: dict[str, list[int]]) -> None:
+    """Print how many boundary errors are gone or new, with the p-value of the sign test."""
+    for name, places in after.items():
+        gone, new = len(set(before[name]) - set(places)), len(set(places) - set(before[name]))
+        tail = sum(math.comb(gone + new, few) for few in range(min(gone, new) + 1)) / 2 ** (gone + new)
+        print(
+            f"  boundaries of {name}: {len(before[name])} to {len(places)} errors "
+            f"({gone} gone, {new} new, p = {min(1, 2 * tail):.4f})",
+            flush=True,
+        )
+
+
 def fuzz(tokenizer: Tokenizer, count: int) -> None:
     """Split random strings of all planes of Unicode and check that every character comes back."""
     rng = np.random.default_rng(0)
@@ -173,12 +226,29 @@ def check(text: str, trees: Sequence[DepTree]) -> None:
 
 
 def main() -> None:
-    """Train on the first file and split the text of the others, or random strings."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Train on the first file and split the text of the others, or random strings; or cross-validate."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("train")
     parser.add_argument("others", nargs="*")
     parser.add_argument("--fuzz", type=int, default=0, metavar="N", help="split N random strings")
+    parser.add_argument("--folds", type=int, metavar="N", help="cross-validate with N folds")
+    parser.add_argument("--most", type=int, metavar="N", help="use the first N sentences of each treebank")
+    parser.add_argument("--store", type=Path, metavar="FILE", help="store the errors of --folds")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="compare with stored errors")
     arguments = parser.parse_args()
+    if arguments.folds:
+        before = json.loads(arguments.compare.read_text()) if arguments.compare else {}
+        errors = {}
+        for prefix in (arguments.train, *arguments.others):
+            name = Path(prefix).name
+            errors[name] = cross_validate(prefix, arguments.folds, arguments.most)
+            if name in before:
+                compare(before[name], errors[name])
+        if arguments.store:
+            arguments.store.write_text(json.dumps(errors))
+        return
     train = tw.read_conllu(arguments.train, require_heads=False)
     Tokenizer(epochs=1).fit(train[:100]).split("compile")
     start = time.process_time()

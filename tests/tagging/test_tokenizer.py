@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle.tagging import boundaries as oracle
 
 import treewright as tw
 from treewright.data.deptree import DepTree, ExtraLine
@@ -13,7 +14,7 @@ from treewright.model import load_state, save_state
 from treewright.progress import Message, listening
 from treewright.tagging import tokenizer as module
 from treewright.tagging.boundaries import KIND_NUMBERS, encode_characters
-from treewright.tagging.surface import surface_tokens
+from treewright.tagging.surface import join_sentences, surface_tokens
 from treewright.tagging.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
@@ -48,6 +49,21 @@ def french():
             )
         )
     return Tokenizer(epochs=5).fit(sentences)
+
+
+@pytest.fixture(scope="module")
+def japanese():
+    """Return a tokenizer of a language without spaces."""
+    return Tokenizer(epochs=5).fit(unspaced(["赤い花が咲いた。", "花が赤い。", "猫が花を見た。"] * 8))
+
+
+def unspaced(texts):
+    """Make sentences without spaces; words end where the script changes."""
+    trees = []
+    for text in texts:
+        words = re.findall("[一-龥]+|[ぁ-ん]+|。", text)
+        trees.append(DepTree(words, misc=["SpaceAfter=No"] * len(words), comments=[f"# text = {text}"]))
+    return trees
 
 
 def text_of(trees):
@@ -175,6 +191,11 @@ def test_every_character_is_accounted_for_where_tokens_have_spaces(french, text)
     check_sentences(text, french.split(text))
 
 
+@given(ANY_TEXT | ODD_TEXT | st.text("赤花猫見いがを。 \n\u0301", max_size=60))
+def test_every_character_is_accounted_for_in_a_language_without_spaces(japanese, text):
+    check_sentences(text, japanese.split(text))
+
+
 @settings(max_examples=50)
 @given(ANY_TEXT | ODD_TEXT)
 def test_sentences_of_any_text_can_be_written_and_read(tokenizer, tmp_path_factory, text):
@@ -228,11 +249,11 @@ def test_what_does_not_end_is_cut(tokenizer, text):
     assert all(len(tree.metadata["text"]) <= module.BLOCK for tree in trees)
 
 
-def test_a_tokenizer_comes_back_from_a_file(tokenizer, french, bank, tmp_path):
-    for number, each in enumerate((tokenizer, french)):
+def test_a_tokenizer_comes_back_from_a_file(tokenizer, french, japanese, bank, tmp_path):
+    for number, each in enumerate((tokenizer, french, japanese)):
         each.save(tmp_path / f"{number}.tw")
         loaded = tw.load(tmp_path / f"{number}.tw")
-        text = text_of(bank[:20]) + "Il parle du lac 1 000."
+        text = text_of(bank[:20]) + "Il parle du lac 1 000. 花が咲いた。赤い猫が花を見た。"
         assert loaded.split(text) == each.split(text)
 
 
@@ -313,6 +334,52 @@ def test_words_without_spaces_are_found():
         ["花", "が", "咲いた", "。"],
         ["赤い", "花", "が", "赤い", "。"],
     ]
+
+
+def word_keys(words):
+    """Return the keys of words, by definition."""
+    return {oracle.small(*map(ord, word)) for word in words}
+
+
+def test_known_words_of_each_part_of_the_training_text_are_those_of_the_other_parts(monkeypatch):
+    known = []
+
+    def record(text, words, attributes):
+        known.append(set(words.keys[words.keys > 0].tolist()))
+
+    monkeypatch.setattr(module, "fill_words", record)
+    monkeypatch.setattr(module, "N_PARTS", 3)
+    parts = [
+        ["花が赤い。", "猫が来た。"],
+        ["犬を見た。", "花を見た。"],
+        ["鳥は来た。", "国立博物館長代理は犬を見た。"],
+    ]
+    tokenizer = Tokenizer(epochs=1).fit(unspaced([text for part in parts for text in part]))
+    assert known == [
+        word_keys(["犬", "を", "見", "た", "。", "花", "鳥", "は", "来"]),
+        word_keys(["花", "が", "赤", "い", "。", "猫", "来", "た", "鳥", "は", "犬", "を", "見"]),
+        word_keys(["花", "が", "赤", "い", "。", "猫", "来", "た", "犬", "を", "見"]),
+    ]
+    longest = oracle.small(*map(ord, "国立博物館長代理"))
+    assert set(tokenizer.words_.tolist()) == set.union(*known)
+    assert longest not in tokenizer.words_  # longer than six characters
+
+
+def test_there_is_a_decision_after_each_character_of_a_part_but_the_last(monkeypatch):
+    japanese = Tokenizer(epochs=1).fit(unspaced(["赤い花が咲いた。", "花が赤い。"]))
+    parts = [unspaced(["赤い花が咲いた。", "花が赤い。"]), unspaced(["猫が花を見た。", "赤い猫。"])]
+    texts = [join_sentences([surface_tokens(tree) for tree in part], [False] * 2) for part in parts]
+    gold = join_sentences([surface_tokens(tree) for part in parts for tree in part], [False] * 4)
+    characters = encode_characters(gold.text)
+    monkeypatch.setattr(module, "N_PARTS", 2)
+    keys, ends = japanese._token_keys(characters, gold, japanese._learn_words(characters, gold))
+    assert len(keys) == len(ends)
+    assert ends.tolist() == [end for text in texts for end in text.token_ends[:-1].tolist()]
+
+
+def test_one_sentence_without_spaces_is_enough():
+    (tree,) = unspaced(["赤い花が咲いた。"])
+    assert len(Tokenizer(epochs=1).fit([tree]).tokens_.weights_.keys) > 0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -18,9 +19,11 @@ from treewright.model import Array, Model, Record, Submodel, Value, expect, save
 from treewright.native.tagging.boundaries import (
     FIRST,
     LOWER,
+    MAX_WORD,
     N_CHARACTER_ATTRIBUTES,
     N_TOKEN_ATTRIBUTES,
     PADDING,
+    SIZE,
     Characters,
     TokenLexicon,
     fill_characters,
@@ -94,6 +97,13 @@ c.word_end c+1.folded
 c.word_end c.begun_size c+1.word_begin c+1.kind
 """
 """Feature templates of a character, for token boundaries."""
+WORD_TEMPLATES = """
+c.word_end c.begun_size c+1.word_begin c.word_over
+c.word_end c+1.word_begin c.word_over c-1.word_over c+1.word_over
+c.begun_size c.word_over c+1.word_over c+1.word_begin c+1.word_end
+c.word_end c+1.word_begin c.word_over c+2.word_begin c+2.word_end
+"""
+"""Additional templates for token boundaries in languages written without spaces."""
 SENTENCE_TEMPLATES = """
 t.gap t.since
 t.lower
@@ -169,6 +179,9 @@ t.size t+1.size t.first t+1.first
 t.start t.since t+1.shape
 """
 """Feature templates of a token, for sentence boundaries."""
+N_PARTS = 10
+"""Number of parts of the training text of a language written without spaces. In each part, the known words
+are those of the other parts, as in cross-validation."""
 MIN_COUNT = 2
 PENALTY, SHUFFLED_PENALTY = 3e-3, 1e-4
 MIN_SHUFFLED, N_SHUFFLED = 2500, 2
@@ -287,7 +300,7 @@ class Tokenizer(Model):
         Frequent words in lower case, with classes that describe how often they are capitalised inside
         sentences.
     words_ : ndarray of uint32
-        Hashes of frequent words; empty for languages written with spaces.
+        Hashes of words of up to six characters; empty for languages written with spaces.
 
     See Also
     --------
@@ -370,15 +383,37 @@ class Tokenizer(Model):
         self.has_spaces_ = any(any(map(str.isspace, token.form)) for token in tokens)
         self.has_lines_ = any("\n" in token.spaces for token in tokens)
         self.joined_ = _find_joined(text, gold.token_ends)
-        begins, stops = _list_tokens(text, gold.token_ends)
-        self._learn_words(text, begins, stops, gold)
-        attributes = self._character_attributes(text)
-        self.tokens_ = BoundaryClassifier(TOKEN_TEMPLATES, "c")
-        places, keys = fill_token_keys(
-            text, self.tokens_.rules, self.joined_, self.has_spaces_, gold.token_ends, attributes
-        )
-        self._learn(self.tokens_, keys, gold.token_ends[places], "token ends", kept)
+        words = self._learn_words(text, gold)
+        templates = TOKEN_TEMPLATES + WORD_TEMPLATES if len(self.words_) else TOKEN_TEMPLATES
+        self.tokens_ = BoundaryClassifier(templates, "c")
+        self._learn(self.tokens_, *self._token_keys(text, gold, words), "token ends", kept)
         self._learn_sentences(sentences, gold, kept)
+
+    def _token_keys(
+        self, text: Characters, gold: TreebankText, words: npt.NDArray[np.uint32]
+    ) -> tuple[npt.NDArray[np.uint64], Booleans]:
+        """Return the features of the characters that may end a token, and whether they end one.
+
+        If there are `words` (one key per token), each part of the text has features of the words of the other
+        parts, because not all words of a new text are known either.
+        """
+        begins, _ = _list_tokens(text, gold.token_ends)
+        first_tokens = np.flatnonzero(np.concatenate([[True], gold.sentence_ends[:-1]]))
+        n_parts = min(N_PARTS, len(first_tokens)) if len(self.words_) else 1
+        bounds = [*(part[0] for part in np.array_split(first_tokens, n_parts)), len(begins)]
+        keys, ends = [], []
+        for first, stop in pairwise(bounds):
+            place = slice(begins[first] if first else 0, begins[stop] if stop < len(begins) else None)
+            part = Characters(*(each[place] for each in text))
+            known = _distinct_words(np.delete(words, slice(first, stop))) if n_parts > 1 else self.words_
+            attributes = self._character_attributes(part, _make_word_table(known))
+            part_ends = gold.token_ends[place]
+            places, part_keys = fill_token_keys(
+                part, self.tokens_.rules, self.joined_, self.has_spaces_, part_ends, attributes
+            )
+            keys.append(part_keys)
+            ends.append(part_ends[places])
+        return np.concatenate(keys), np.concatenate(ends)
 
     def _learn_sentences(
         self, sentences: Sequence[Sequence[Surface]], gold: TreebankText, kept: Checkpoint | None
@@ -579,16 +614,17 @@ class Tokenizer(Model):
     def restore(self) -> None:
         """Build the lookup tables of words."""
         self._cased = _make_lexicon(self.cased_)
-        self._words = _make_lexicon(TokenLexicon(self.words_, np.ones(len(self.words_), dtype=np.uint8)))
+        self._words = _make_word_table(self.words_)
 
-    def _learn_words(self, text: Characters, begins: Integers, stops: Integers, gold: TreebankText) -> None:
-        """Collect the frequent words."""
+    def _learn_words(self, text: Characters, gold: TreebankText) -> npt.NDArray[np.uint32]:
+        """Collect the words; return the key of each token, or 0 for words that are not looked up."""
+        begins, stops = _list_tokens(text, gold.token_ends)
         self.words_ = np.zeros(0, dtype=np.uint32)
         self.cased_ = TokenLexicon(self.words_, np.zeros(0, dtype=np.uint8))
         self.restore()
         attributes, _ = self._token_attributes(text, begins, stops)
         own = attributes[PADDING : PADDING + len(begins)]
-        keys, which, counts = np.unique(own[:, LOWER], return_inverse=True, return_counts=True)
+        keys, which = np.unique(own[:, LOWER], return_inverse=True)
         is_inside = ~np.concatenate([[True], gold.sentence_ends[:-1]])
         is_upper = own[:, FIRST] == KIND_NUMBERS["upper"]
         n_inside = np.bincount(which[is_inside], minlength=len(keys))
@@ -599,20 +635,22 @@ class Tokenizer(Model):
         self.cased_ = TokenLexicon(keys[has_class].astype(np.uint32), classes[has_class].astype(np.uint8))
         is_letter = text.kinds >= KIND_NUMBERS["upper"]
         n_inner = np.count_nonzero(is_letter[:-1] & is_letter[1:])
+        words = np.where(own[:, SIZE] <= MAX_WORD, own[:, LOWER], 0).astype(np.uint32)
         if np.count_nonzero(gold.token_ends[:-1] & is_letter[1:]) > MIN_UNSPACED_SHARE * n_inner:
-            self.words_ = keys[(counts >= MIN_COUNT) & (keys > 0)].astype(np.uint32)
+            self.words_ = _distinct_words(words)
         self.restore()
+        return words
 
-    def _character_attributes(self, text: Characters) -> npt.NDArray[np.uint32]:
+    def _character_attributes(self, text: Characters, words: TokenLexicon) -> npt.NDArray[np.uint32]:
         attributes = _make_attributes(len(text.points), N_CHARACTER_ATTRIBUTES)
         fill_characters(text, attributes)
-        if len(self.words_):
-            fill_words(text, self._words, attributes)
+        if words.classes.any():
+            fill_words(text, words, attributes)
         return attributes
 
     def _find_ends(self, text: Characters) -> TokenSpans:
         """Return the tokens and sentence boundaries of a text."""
-        attributes = self._character_attributes(text)
+        attributes = self._character_attributes(text, self._words)
         token_ends = np.zeros(len(text.points), dtype=np.bool_)
         find_token_ends(text, self.tokens_.model, self.joined_, self.has_spaces_, attributes, token_ends)
         begins, stops = _list_tokens(text, token_ends)
@@ -640,6 +678,15 @@ def _make_lexicon(words: TokenLexicon) -> TokenLexicon:
     classes = np.zeros(len(table), dtype=np.uint8)
     classes[slots] = words.classes
     return TokenLexicon(table, classes)
+
+
+def _distinct_words(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """Return the keys other than 0 in increasing order."""
+    return np.unique(words[words > 0])
+
+
+def _make_word_table(keys: npt.NDArray[np.uint32]) -> TokenLexicon:
+    return _make_lexicon(TokenLexicon(keys, np.ones(len(keys), dtype=np.uint8)))
 
 
 def _list_tokens(text: Characters, ends: Booleans) -> tuple[Integers, Integers]:
