@@ -116,6 +116,7 @@ from .mining.strings import StringSpace as StringSpace
 from .mining.subtree import SubtreeSpace as SubtreeSpace
 from .mining.tables import Indicator as Indicator
 from .mining.tables import TableBinarizer as TableBinarizer
+from .mining.taggings import TaggingSpace as TaggingSpace
 from .model import load as load
 from .parsing.constituent.parser import ConstituentParser as ConstituentParser
 from .parsing.constituent.parser import Parse as Parse

@@ -1,10 +1,11 @@
 """FrameNet's XML: what becomes a frame, how characters become words, what is refused.
 
-The sentences are invented; the structure is that of the release.
+The sentences are invented; the structure is that of the release, which NLTK reads, too.
 """
 
 import gzip
 import io
+from xml.etree import ElementTree
 
 import pytest
 from framenet_sample import TEXT, UNIT
@@ -53,6 +54,44 @@ def error_of(content):
 
 
 # what is read
+
+
+def read_by_nltk(folder, monkeypatch):
+    """Return frames as NLTK reads them: the texts of the target and of each element with its name."""
+    nltk = pytest.importorskip("nltk")
+    reading = pytest.importorskip("nltk.corpus.reader.framenet")
+    monkeypatch.setattr(nltk.data, "path", [str(folder)])
+    reader = reading.FramenetCorpusReader(str(folder), [])
+    # The index of a whole release would be read here; frames are named by the annotations, too.
+    monkeypatch.setattr(reader, "lu", lambda *_, **__: reading.AttrDict(frame=None))
+    unit = reader._handle_lexunit_elt(ElementTree.fromstring(UNIT.encode()), [])
+    text = ElementTree.fromstring(TEXT.encode())
+    text.remove(text[-1])  # NLTK expects annotations in every sentence
+    whole = reader._handle_fulltextannotation_elt(text)
+    found = [each for corpus in unit.subCorpus for each in corpus.sentence] + list(whole.sentence)
+    return [
+        (
+            [sentence.text[start:end] for start, end in annotation["Target"]],
+            sorted((name, sentence.text[start:end]) for start, end, name in annotation.get("FE", [[]])[0]),
+        )
+        for sentence in found
+        for annotation in sentence.annotationSet
+        if "Target" in annotation
+    ]
+
+
+def test_nltk_finds_the_same_targets_and_elements(tmp_path, monkeypatch):
+    expected = read_by_nltk(tmp_path, monkeypatch)
+    own = [
+        (
+            [" ".join(sentence.words[part.start : part.end]) for part in frame.target],
+            sorted((label, " ".join(sentence.words[start:end])) for label, start, end in frame.elements),
+        )
+        for content in (UNIT, TEXT)
+        for sentence in read(content)
+        for frame in sentence.frames
+    ]
+    assert own == expected
 
 
 def test_a_lexical_unit_gives_frame_and_name_to_its_annotations():

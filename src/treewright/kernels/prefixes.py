@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
 
 from treewright._typing import FloatArray
 from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList
 
 ROOT = 0
+NONE, ALL = np.zeros(1), np.ones(1)
+"""Fractions of an only choice."""
 
 
 class Normalizer(NamedTuple):
@@ -65,7 +66,11 @@ def log_normalizer(candidates: DecisionList) -> Normalizer:
     shares: list[tuple[FloatArray, FloatArray]] = [(np.zeros(0), np.zeros(0))] * len(tree.children)
     for node in range(len(tree.children) - 1, -1, -1):
         below = tree.children[node]
-        if below:
+        if len(below) == 1:  # most nodes; the general case gives the same values, but takes longer
+            at = tree.choice[below[0]]
+            follows[node] = follows[below[0]] + (logs[at] if observed[at] else 0.0)
+            shares[node] = (ALL, NONE) if observed[at] else (ALL, ALL)
+        elif below:
             made = np.array([tree.choice[child] for child in below])
             follows[node], shares[node] = _gather(logs[made], follows[below], _is_observed(observed[made]))
     return _spread(candidates, tree, float(follows[ROOT]), shares)
@@ -78,8 +83,9 @@ def _gather(
 
     The sum is a total divided by a divisor; the fractions are the parts of both that come from the choice.
     """
-    total = logsumexp(logs + follows)
-    divisor = 0.0 if is_observed else logsumexp(logs)
+    # For a few numbers, this is much faster than scipy's logsumexp.
+    total = np.logaddexp.reduce(logs + follows)
+    divisor = 0.0 if is_observed else np.logaddexp.reduce(logs)
     in_divisor = np.zeros(len(logs)) if is_observed else np.exp(logs - divisor)
     return float(total - divisor), (np.exp(logs + follows - total), in_divisor)
 

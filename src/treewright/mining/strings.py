@@ -36,7 +36,76 @@ ROOM = 1 << 14
 large. It is also the initial size of a queue."""
 
 
-class StringSpace:
+class SequenceSpace:
+    """A space of gappy n-grams of items in sequences.
+
+    Parameters
+    ----------
+    rows : TextRows
+        The sequences.
+    items : list of str
+        The names of the items, by index.
+    n_jobs : int
+        Number of threads; results do not depend on it.
+    """
+
+    def __init__(self, rows: TextRows, items: list[str], *, n_jobs: int) -> None:
+        self.rows = rows
+        self.items = items
+        self.n_jobs = n_jobs
+
+    @property
+    def n_rows(self) -> int:
+        """Number of texts or tagged sentences."""
+        return len(self.rows.indptr) - 1
+
+    def search(self, violations: Violations, threshold: float, degree: int) -> "StringSearch":
+        """Start a search with the items of the violating rows, up to order `degree`.
+
+        Parameters
+        ----------
+        violations : Violations
+            The rows to learn from, and the counters of each.
+        threshold : float
+            A feature is extended only if one of its counts exceeds this.
+        degree : int
+            Maximum number of items in an n-gram.
+
+        Returns
+        -------
+        StringSearch
+            The search. Each call of its method `grow` counts the features of the next order.
+        """
+        return StringSearch(self, violations, threshold, degree)
+
+    def match(self, features: Sequence[IntArray]) -> csr_matrix:
+        """Return which n-grams (columns) are present in each row.
+
+        Parameters
+        ----------
+        features : sequence of ndarray of int32, (n_features, order)
+            One array per order, with one n-gram per row.
+
+        Returns
+        -------
+        csr_matrix of int8, (n_rows, n_features)
+            1 where the n-gram is present in the row, with the columns in the order of `features`.
+        """
+        return match_grams(self.rows, features)
+
+    def name(self, feature: Sequence[int]) -> str:
+        """Return an n-gram as ``lower=how lower=many``, ``^ .. tag=NN`` with a gap, or ``char='wh'``.
+
+        Parameters
+        ----------
+        feature : sequence of int
+            Codes of the n-gram: ``2 * item``, or ``2 * item + 1`` if positions may be skipped before the
+            item.
+        """
+        return name_gram(feature, self.items)
+
+
+class StringSpace(SequenceSpace):
     """The feature space of all gappy n-grams of words, tags and characters of texts.
 
     A feature of order r is a row of r codes, in the order of the text: ``2 * item``, or ``2 * item + 1`` if
@@ -109,60 +178,9 @@ class StringSpace:
             char_degree=char_degree,
             token_pattern=token_pattern,
         )
-        self.n_jobs = n_jobs
         vocabulary: dict[str, int] = {}
-        self.rows = self.encoder.encode(texts, vocabulary)
-        self.items = list(vocabulary)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of texts."""
-        return len(self.rows.indptr) - 1
-
-    def search(self, violations: Violations, threshold: float, degree: int) -> "StringSearch":
-        """Start a search with the items of the violating texts, up to order `degree`.
-
-        Parameters
-        ----------
-        violations : Violations
-            The texts to learn from, and the counters of each.
-        threshold : float
-            A feature is extended only if one of its counts exceeds this.
-        degree : int
-            Maximum number of items in an n-gram.
-
-        Returns
-        -------
-        StringSearch
-            The search. Each call of its method `grow` counts the features of the next order.
-        """
-        return StringSearch(self, violations, threshold, degree)
-
-    def match(self, features: Sequence[IntArray]) -> csr_matrix:
-        """Return which n-grams (columns) are present in each text (row).
-
-        Parameters
-        ----------
-        features : sequence of ndarray of int32, (n_features, order)
-            One array per order, with one n-gram per row.
-
-        Returns
-        -------
-        csr_matrix of int8, (n_rows, n_features)
-            1 where the n-gram is present in the text, with the columns in the order of `features`.
-        """
-        return match_grams(self.rows, features)
-
-    def name(self, feature: Sequence[int]) -> str:
-        """Return an n-gram as ``lower=how lower=many``, ``^ .. tag=NN`` with a gap, or ``char='wh'``.
-
-        Parameters
-        ----------
-        feature : sequence of int
-            Codes of the n-gram: ``2 * item``, or ``2 * item + 1`` if positions may be skipped before the
-            item.
-        """
-        return name_gram(feature, self.items)
+        rows = self.encoder.encode(texts, vocabulary)
+        super().__init__(rows, list(vocabulary), n_jobs=n_jobs)
 
 
 class _Counted(NamedTuple):
@@ -177,7 +195,7 @@ class StringSearch:
 
     share = 1.0
 
-    def __init__(self, space: StringSpace, violations: Violations, threshold: float, degree: int) -> None:
+    def __init__(self, space: SequenceSpace, violations: Violations, threshold: float, degree: int) -> None:
         self._threshold = threshold
         self._degree = degree
         self._n_jobs = space.n_jobs

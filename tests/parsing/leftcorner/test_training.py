@@ -57,6 +57,19 @@ def test_the_loss_is_that_of_the_trained_network(cell):
 
 
 @pytest.mark.slow_cases
+@pytest.mark.parametrize("cell", CELLS)
+def test_gradients_of_several_derivations_are_those_of_each(cell):
+    trainer = make_trainer(cell=cell)
+    logs, found = trainer.gradients(ENCODED[:5])
+    assert found.shape == (5, sum(each.size for each in trainer.weights().values()))
+    for each, log, row in zip(ENCODED, logs, found, strict=False):
+        loss, slopes = trainer.differentiate(pack([each]))
+        assert log == pytest.approx(-loss, rel=1e-5)
+        expected = np.concatenate([-slopes[name].numpy().ravel() for name in sorted(slopes)])
+        np.testing.assert_allclose(row, expected, atol=1e-4)
+
+
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("random_state", [None, 5])
 @pytest.mark.parametrize("cell", CELLS)
 def test_derivatives_are_those_of_small_differences(cell, random_state):

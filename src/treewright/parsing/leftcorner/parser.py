@@ -467,8 +467,7 @@ class LeftCornerParser(ConstituentAnnotator):
         if self._differentiated is None:
             self._differentiated = Trainer(Sizes.of(self.vocabulary_), self._settings())
             self._differentiated.set_weights(self.weights_)
-        logs, slopes = zip(*map(self._differentiated.gradient, derivations), strict=True)
-        return make_gradient_list(logs, np.stack(slopes))
+        return make_gradient_list(*self._differentiated.gradients(derivations))
 
     def _check(self) -> None:
         check_params(self)

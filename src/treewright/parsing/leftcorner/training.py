@@ -203,7 +203,8 @@ class Trainer:
         loss = self._loss(packed, hidden * self._draw_mask(tuple(hidden.shape), noise))
         of_hidden, *of_outputs = torch.autograd.grad(loss, [hidden, *(weights[name] for name in OUTPUTS)])
         with torch.no_grad():
-            of_embedded, of_links = self._backward(of_hidden, kept, links, packed.starts, mask)
+            of_embedded = self._backward(of_hidden, kept, links, packed.starts, mask)
+            of_links = torch.mm(self._follow(kept, links, packed.starts, mask).t(), of_embedded)
         of_inputs = torch.autograd.grad(embedded, [weights[name] for name in INPUTS], of_embedded)
         slopes = zip((*INPUTS, "links", *OUTPUTS), (*of_inputs, of_links, *of_outputs), strict=True)
         return float(loss.detach()), dict(slopes)
@@ -264,8 +265,8 @@ class Trainer:
 
     def _backward(
         self, slopes: Tensor, kept: Kept, links: Tensor, starts: Sequence[int], mask: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return the derivatives with respect to the contributions of inputs and the weights of links."""
+    ) -> Tensor:
+        """Return the derivatives with respect to the contributions of inputs."""
         torch, units = self._torch, self._settings.units
         transposed = self._weights["links"].detach().t().contiguous()
         of_hidden = torch.cat([slopes.new_zeros(1, units), slopes])
@@ -277,11 +278,14 @@ class Trainer:
             of_embedded[begin:end] = self._turn(own, kept, rows, of_memory, begin, end)
             of_links = torch.mm(of_embedded[begin:end], transposed).mul_(mask[: end - begin])
             of_hidden.index_add_(0, rows, of_links.view(-1, units))
+        return of_embedded
+
+    def _follow(self, kept: Kept, links: Tensor, starts: Sequence[int], mask: Tensor) -> Tensor:
+        """Return the linked history vectors of each decision, side by side."""
         linked = kept.hidden.index_select(0, links.view(-1)).view(len(links), -1)
         times = np.repeat(np.asarray(starts[:-1]), np.diff(starts))
-        places = torch.tensor(np.arange(len(links)) - times, device=self._device)
-        linked.mul_(mask.index_select(0, places))
-        return of_embedded, torch.mm(linked.t(), of_embedded)
+        places = self._torch.tensor(np.arange(len(links)) - times, device=self._device)
+        return linked.mul_(mask.index_select(0, places))
 
     def _turn(
         self, slopes: Tensor, kept: Kept, rows: Tensor, of_memory: Tensor, begin: int, end: int
@@ -336,13 +340,44 @@ class Trainer:
         return loss
 
     @one_blas_thread
-    def gradient(self, derivation: Encoded) -> tuple[float, Floats]:
-        """Return the log-probability of a derivation and its derivatives with respect to all weights.
+    def gradients(self, derivations: Sequence[Encoded]) -> tuple[list[float], Floats]:
+        """Return the log-probability of each derivation and its derivatives with respect to all weights.
 
-        The derivatives are in the alphabetical order of the names of weights.
+        The derivatives are rows, in the alphabetical order of the names of weights. The time steps of all
+        derivations are computed together.
         """
-        loss, slopes = self.differentiate(pack([derivation]))
-        return -loss, np.concatenate([-slopes[name].cpu().numpy().ravel() for name in sorted(slopes)])
+        torch, weights = self._torch, self._weights
+        packed, own = pack(derivations), [pack([each]) for each in derivations]
+        rows = [torch.tensor(each, device=self._device) for each in packed.rows]
+        parts = [self._embed(each, None) for each in own]
+        embedded = parts[0].new_empty(packed.starts[-1], parts[0].shape[1])
+        for places, part in zip(rows, parts, strict=True):
+            embedded[places] = part.detach()
+        links = torch.tensor(packed.links, device=self._device)
+        mask = self._draw_mask((packed.starts[1], N_LINKS * self._settings.units), None)
+        with torch.no_grad():
+            kept = self._forward(embedded, links, packed.starts, mask)
+        of_hidden = torch.empty_like(kept.hidden[1:])
+        logs, slopes = [], []
+        for each, places in zip(own, rows, strict=True):
+            hidden = kept.hidden[1:][places].requires_grad_()
+            loss = self._loss(each, hidden)
+            of_hidden[places], *of_outputs = torch.autograd.grad(
+                loss, [hidden, *(weights[name] for name in OUTPUTS)]
+            )
+            logs.append(-float(loss.detach()))
+            slopes.append(dict(zip(OUTPUTS, of_outputs, strict=True)))
+        with torch.no_grad():
+            of_embedded = self._backward(of_hidden, kept, links, packed.starts, mask)
+            linked = self._follow(kept, links, packed.starts, mask)
+        for found, part, places in zip(slopes, parts, rows, strict=True):
+            of_inputs = torch.autograd.grad(part, [weights[name] for name in INPUTS], of_embedded[places])
+            found |= zip(INPUTS, of_inputs, strict=True)
+            found["links"] = torch.mm(linked[places].t(), of_embedded[places])
+        table = torch.stack(
+            [torch.cat([found[name].reshape(-1) for name in sorted(found)]) for found in slopes]
+        )
+        return logs, table.neg_().cpu().numpy()
 
     def set_weights(self, weights: dict[str, Floats]) -> None:
         """Set the weights from which training continues."""
