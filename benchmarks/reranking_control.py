@@ -27,6 +27,8 @@ from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.reranker import PAPER_SETTINGS
 
 K = 10
+PAPER = {**PAPER_SETTINGS, "filter_memory": None, "memory_limit": None}
+"""The settings of the paper; without the filter and files on disk, mining is faster and finds the same."""
 PARTS = 50
 """Of whole documents, into which a treebank is divided to take some of it."""
 
@@ -109,7 +111,7 @@ def run(options, stem, n_sentences):
             told = f"{len(parser.mined_features_)} features"
             print_row(way, found, bound, told)
             continue
-        settings = PAPER_SETTINGS if way == "paper" else {"space": way, "significance_level": None}
+        settings = PAPER if way == "paper" else {"space": way, "significance_level": None}
         reranker = tw.DependencyReranker(parser=weak, k=K, n_jobs=options.jobs, **settings)
         reranker.fit(trees, dev, cache=options.cache / "lists")
         chosen = [
