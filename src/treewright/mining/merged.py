@@ -24,6 +24,8 @@ from treewright.native.mining.merged import FREE, add_list_gradient, add_scores,
 from treewright.progress import report
 from treewright.scale import map_jobs
 
+SIGNATURES_PER_SLOT = 8
+"""Number of features per slot of the table in which they are merged, before it is enlarged."""
 LISTED_BYTES = 1 << 20
 """If memory is limited, maximum bytes of listed features in memory; the rest is written to disk."""
 
@@ -267,11 +269,15 @@ def can_list(space: FeatureSpace, problem: Problem) -> bool:
 
 def _number(signatures: Keys) -> tuple[IntArray, Integers]:
     """Return the number of each signature among the distinct ones, and the position of each distinct one."""
-    size = 1 << (2 * len(signatures)).bit_length()
-    keys, slots = np.empty(size, dtype=np.uint64), np.full(size, FREE, dtype=np.int32)
-    numbers, firsts = np.empty(len(signatures), dtype=np.int32), np.empty(len(signatures), dtype=np.int64)
-    n = number_signatures(signatures, keys, slots, numbers, firsts)
-    return numbers, firsts[:n].copy()
+    numbers = np.empty(len(signatures), dtype=np.int32)
+    size = 1 << (len(signatures) // SIGNATURES_PER_SLOT + 1).bit_length()
+    while True:
+        keys, slots = np.empty(size, dtype=np.uint64), np.full(size, FREE, dtype=np.int32)
+        firsts = np.empty(size // 2, dtype=np.int64)
+        n = number_signatures(signatures, keys, slots, numbers, firsts)
+        if n >= 0:
+            return numbers, firsts[:n].copy()
+        size *= 4
 
 
 def _count_bytes(order: _Order) -> int:

@@ -452,9 +452,9 @@ class SubtreeSearch:
         if self._order == 1:
             yield self._start()
         elif self._order <= self._degree:
-            if not self._found:
+            if self._order == 2:
                 self._grow()
-            for parts in self._group(self._found[self._order]):
+            for parts in self._group(self._found.pop(self._order)):
                 yield self._collect(parts)
 
     @property
@@ -521,9 +521,13 @@ class SubtreeSearch:
         """Yield the features found for each task; if memory is limited, only some are in memory at a time."""
         n_jobs, client = self._space.n_jobs, self._space.client
         if not self._space.memory.is_limited:
-            yield from map_jobs(
+            found = map_jobs(
                 counting.count, tasks, n_jobs=n_jobs, client=client, what="counting subtrees", unit="parts"
             )
+            # What is yielded is released before the next part is copied.
+            found.reverse()
+            while found:
+                yield found.pop()
             return
         starts = range(0, len(tasks), n_jobs)
         for begin in track(starts, "counting subtrees", unit="parts"):
@@ -538,6 +542,9 @@ class SubtreeSearch:
 
     def _group(self, parts: Sequence["KeptSubtrees"]) -> Iterator[Sequence["KeptSubtrees"]]:
         """Divide parts into groups; if memory is limited, only one group is loaded at a time."""
+        if self._samples.is_any:
+            yield from ([part] for part in parts)
+            return
         if not self._space.memory.is_limited:
             yield parts
             return

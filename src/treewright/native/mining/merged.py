@@ -12,8 +12,9 @@ FREE = -1
 def number_signatures(signatures, keys, slots, numbers, firsts):
     """Number distinct signatures in the order of their first occurrences; return how many there are.
 
-    `keys` and `slots` are a hash table, with free slots, whose size is a power of two. `numbers` is filled
-    with the number of each signature, and `firsts` with the position of each first occurrence.
+    `keys` and `slots` are a hash table, with free slots, whose size is a power of two; if more than half of
+    them would be taken, -1 is returned. `numbers` is filled with the number of each signature, and `firsts`
+    with the position of each first occurrence.
     """
     n, last = 0, np.uint64(slots.size - 1)
     for at in range(signatures.size):
@@ -21,6 +22,8 @@ def number_signatures(signatures, keys, slots, numbers, firsts):
         while slots[slot] != FREE and keys[slot] != signatures[at]:
             slot = (slot + np.uint64(1)) & last
         if slots[slot] == FREE:
+            if 2 * n >= slots.size or n >= firsts.size:
+                return -1
             keys[slot], slots[slot], firsts[n] = signatures[at], n, at
             n += 1
         numbers[at] = slots[slot]
