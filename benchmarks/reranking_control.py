@@ -1,7 +1,7 @@
 """A positive control for rerankers: their gain compared with a gain that the same sentences make possible.
 
     python benchmarks/reranking_control.py TREEBANK --cache FOLDER [--sentences 3000,6000,12544] [--order 1]
-        [--bound 3] [--ways forest,subtree,template,paper] [--part dev] [--jobs 2]
+        [--bound 3] [--ways forest,subtree,template,paper] [--part dev] [--jobs 2] [--results FILE]
 
 TREEBANK is a path prefix such as DATA/ewt/en_ewt-ud. A weak parser of order 1 or 2 makes 10-best lists. A
 stronger parser of order 3, trained on the same sentences, ranks the same lists by its arc probabilities. Its
@@ -11,22 +11,33 @@ its forests. Their gain is compared with the bound. They are used even if their 
 significant. `paper` is a reranker with the settings of Qian & Liu (2015). Whole documents are used until
 there are enough sentences. With `--order 3`, there is no stronger parser: the lists are ranked by the
 parser's own probabilities (minimum Bayes risk), and the rows for several sizes are a learning curve.
+
+Rows are appended to the file of results, as JSON lines, as soon as they are finished; rows that it contains
+are not computed again. Parsers and lists are kept in the cache folder, so an interrupted run continues there.
+`--ways lists` only makes the jackknifed lists and `--ways base` only the parsers; other processes can do both
+at the same time with the same cache, before the rerankers are trained.
 """
 
 import argparse
+import json
+import resource
+import time
 from pathlib import Path
 
 import numpy as np
 
 import treewright as tw
 from treewright.checkpoint import fingerprint
-from treewright.data.documents import deal_folds
+from treewright.data.documents import deal_folds, resolve_fold_by
 from treewright.metrics.significance import significance
 from treewright.progress import messages_to
 from treewright.rerank.candidates import CandidateLists
+from treewright.rerank.jackknife import jackknife_lists
 from treewright.rerank.reranker import PAPER_SETTINGS
 
 K = 10
+PAPER = {**PAPER_SETTINGS, "filter_memory": None, "memory_limit": None}
+"""The settings of the paper; without the filter and files on disk, mining is faster and finds the same."""
 PARTS = 50
 """Of whole documents, into which a treebank is divided to take some of it."""
 
@@ -46,14 +57,43 @@ def train(folder, name, parser, trees, dev):
     """Return a parser that is trained, or was kept; its name tells its options and the sentences, too."""
     path = folder / f"{name}-{fingerprint(list(parser.result_params().items()), trees, dev)[:12]}"
     if not path.exists():
-        parser.fit(trees, dev).save(path)
+        parser.fit(trees, dev, checkpoint=f"{path}-steps").save(path)
     return tw.load(path)
 
 
-def print_row(way, found, bound, told):
-    """Print what a way gains and, if there is a bound, how much of it that is."""
-    share = f", {100 * found.difference / bound.difference:.0f}% of the bound" if bound else ""
-    print(f"    {way:10} {found.difference:+.2f} (p = {found.p_value:.4f}){share}; {told}", flush=True)
+class Rows:
+    """The rows of results, printed as they are finished, and kept in a file if there is one."""
+
+    def __init__(self, path):
+        self.path = path
+        kept = path.read_text().splitlines() if path is not None and path.exists() else []
+        self.found = {self.key(row): row for row in map(json.loads, kept)}
+
+    def key(self, row):
+        """Return what identifies a row."""
+        return tuple(row[name] for name in ("treebank", "part", "sentences", "order", "bound", "way"))
+
+    def lacks(self, row):
+        """Return whether a row is not there yet."""
+        return self.key(row) not in self.found
+
+    def add(self, row, started):
+        """Keep and print a row."""
+        row["seconds"] = round(time.monotonic() - started)
+        row["peak_gib"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20), 1)
+        self.found[self.key(row)] = row
+        if self.path is not None:
+            with self.path.open("a") as stream:
+                stream.write(json.dumps(row) + "\n")
+        named = ("treebank", "part", "sentences", "order", "way")
+        values = ", ".join(f"{name} {value}" for name, value in row.items() if name not in named)
+        print(" ".join(str(row[name]) for name in named) + ": " + values, flush=True)
+
+
+def compare(found, bound):
+    """Return the gain of a way and, if there is a bound, how much of it that is."""
+    share = {"share": round(100 * found.difference / bound)} if bound else {}
+    return {"gain": round(found.difference, 2), "p": round(found.p_value, 4), **share}
 
 
 def rank_by_marginals(strong, lists, sentences):
@@ -65,14 +105,20 @@ def rank_by_marginals(strong, lists, sentences):
     return lists.best(np.concatenate(scores))
 
 
-def run(options, stem, n_sentences):
-    """Print the bound, and a row for each reranker."""
+def run(options, rows, n_sentences):
+    """Add a row for the lists with the bound, and one for each way."""
+    stem, ways = options.treebank, options.ways.split(",")
     everything, dev, test = (
         tw.read_conllu(f"{stem}-{part}.conllu") for part in ("train", "dev", options.part)
     )
     trees = take([tree for tree in everything if len(tree)], n_sentences)
     test = [tree for tree in test if len(tree)]
-    name = f"{Path(stem).name}-{len(trees)}"
+    name, started = f"{Path(stem).name}-{len(trees)}", time.monotonic()
+    if ways == ["lists"]:
+        parser = tw.DependencyParser(order=options.order, runs=1)
+        parser = parser.with_params(fold_by=resolve_fold_by(parser.fold_by, trees, dev))
+        jackknife_lists(parser, trees, k=K, n_jobs=options.jobs, cache=options.cache / "lists")
+        return
     weak, strong = (
         train(
             options.cache,
@@ -83,40 +129,47 @@ def run(options, stem, n_sentences):
         )
         for order in (options.order, options.bound)
     )
+    if ways == ["base"]:
+        return
     lists = CandidateLists.from_structures(weak.structures(test, K))
     gold = [weak.lifted(tree).heads for tree in test]
-    uas, oracle = lists.uas(gold)
     right = [tree.with_heads(heads) for tree, heads in zip(lists.trees, gold, strict=True)]
     first = [lists.candidate(at) for at in lists.indptr[:-1].tolist()]
-    ranked = significance(
-        right, [lists.candidate(at) for at in rank_by_marginals(strong, lists, test).tolist()], first
-    )
-    bound = ranked if options.bound > options.order and ranked.difference > 0 else None
-    print(
-        f"{len(trees)} sentences, order {options.order}, {options.part}: UAS {uas:.2f}, "
-        f"best of {K} {oracle:.2f}; ranked by the probabilities of order {options.bound} "
-        f"{ranked.difference:+.2f} (p = {ranked.p_value:.4f})",
-        flush=True,
-    )
-    for way in options.ways.split(","):
+    sizes = {"treebank": Path(stem).name, "part": options.part, "sentences": len(trees)}
+    orders = {"order": options.order, "bound": options.bound}
+    row = {**sizes, **orders, "way": "probabilities"}
+    if rows.lacks(row):
+        uas, oracle = lists.uas(gold)
+        chosen = [lists.candidate(at) for at in rank_by_marginals(strong, lists, test).tolist()]
+        found = compare(significance(right, chosen, first), None)
+        rows.add(row | {"uas": round(uas, 2), f"best_of_{K}": round(oracle, 2)} | found, started)
+    ranked = rows.found[rows.key(row)]["gain"]
+    bound = ranked if options.bound > options.order and ranked > 0 else None
+    for way in ways:
+        row = {**sizes, **orders, "way": way}
+        started = time.monotonic()
+        if not rows.lacks(row):
+            continue
         if way == "forest":
             parser = tw.DependencyParser(
                 order=options.order, runs=1, mine=True, mining_significance=None, n_jobs=options.jobs
             )
             parser = train(options.cache, f"{name}-{options.order}-mined", parser, trees, dev)
             chosen = [parser.lifted(tree) for tree in parser.predict(test)]
-            found = significance(right, chosen, first)
-            told = f"{len(parser.mined_features_)} features"
-            print_row(way, found, bound, told)
-            continue
-        settings = PAPER_SETTINGS if way == "paper" else {"space": way, "significance_level": None}
-        reranker = tw.DependencyReranker(parser=weak, k=K, n_jobs=options.jobs, **settings)
-        reranker.fit(trees, dev, cache=options.cache / "lists")
-        chosen = [
-            lists.candidate(at) for at in lists.best(reranker._lists_and_scores(test, K, None)[1]).tolist()
-        ]
-        found = significance(right, chosen, first)
-        print_row(way, found, bound, f"{reranker.n_features_} features, lists {reranker.jackknife_uas_:.2f}")
+            told = {"features": len(parser.mined_features_)}
+        else:
+            settings = PAPER if way == "paper" else {"space": way, "significance_level": None}
+            reranker = tw.DependencyReranker(parser=weak, k=K, n_jobs=options.jobs, **settings)
+            reranker.fit(trees, dev, cache=options.cache / "lists")
+            scores = reranker._lists_and_scores(test, K, None)[1]
+            chosen = [lists.candidate(at) for at in lists.best(scores).tolist()]
+            told = {
+                "features": reranker.n_features_,
+                "lists_uas": round(reranker.jackknife_uas_, 2),
+                "cross_validated_gain": round(reranker.gain_, 2),
+                "cross_validated_p": round(reranker.p_value_, 4),
+            }
+        rows.add(row | compare(significance(right, chosen, first), bound) | told, started)
 
 
 def main():
@@ -130,11 +183,13 @@ def main():
     arguments.add_argument("--ways", default="forest,subtree,template")
     arguments.add_argument("--part", default="dev")
     arguments.add_argument("--jobs", type=int, default=2)
+    arguments.add_argument("--results", type=Path)
     options = arguments.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
-    with messages_to(lambda text: print(f"# {text}", flush=True)):
+    rows, started = Rows(options.results), time.monotonic()
+    with messages_to(lambda text: print(f"# {time.monotonic() - started:.0f} s: {text}", flush=True)):
         for n_sentences in map(int, options.sentences.split(",")):
-            run(options, options.treebank, n_sentences)
+            run(options, rows, n_sentences)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from oracle.mining import subtrees as twin
 from oracle.mining.matching import telling
 from scipy.sparse import csr_matrix
 
+from treewright.checkpoint import Checkpoint
 from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
@@ -136,6 +137,53 @@ def test_features_are_mined_as_without_pruning(random_state, options, root):
     everything = EverythingSpace(lists, read_features(space), DEGREE, root)
     assert_same(mined, miner.fit(everything, problem))
     assert mined.n_selected
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_features_that_are_found_once_are_mined_as_if_searched_in_each_round(random_state, n_jobs):
+    miner = GradientMiner(
+        degree=DEGREE, threshold=[1, 2][random_state % 2], **{**PAPER_SETTINGS, "max_iter": 8}
+    )
+    merged, lists = draw_space(random_state, sizes=SIZES, n_jobs=n_jobs)
+    searched, _ = draw_space(random_state, sizes=SIZES)
+    searched.copies = 1 << 30
+    problem = make_problem(random_state, merged, lists)
+    one, other = miner.fit(merged, problem), miner.fit(searched, problem)
+    assert_same(one, other)
+    assert [each[:2] + each[3:] for each in one.iterations] == [
+        each[:2] + each[3:] for each in other.iterations
+    ]
+    assert [each.n_violators for each in one.iterations] == [each.n_violators for each in other.iterations]
+    assert one.groups is not None
+    assert other.groups is None
+
+
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_features_have_the_same_group_if_and_only_if_the_same_trees_have_them(random_state):
+    space, lists = draw_space(random_state, sizes=SIZES)
+    miner = GradientMiner(degree=DEGREE, threshold=0, **{**PAPER_SETTINGS, "max_iter": 3})
+    mined = miner.fit(space, make_problem(random_state, space, lists))
+    columns = [column.tobytes() for column in space.match(list(mined.features.values())).T.toarray()]
+    orders = np.repeat(list(mined.features), [len(each) for each in mined.features.values()])
+    expected = {}
+    for group, column, order in zip(mined.groups.tolist(), columns, orders.tolist(), strict=True):
+        assert expected.setdefault((order, column), group) == group
+    assert len(set(expected.values())) == len(expected) < len(columns)
+
+
+def test_rounds_with_merged_features_resume_from_a_checkpoint(tmp_path):
+    space, lists = draw_space(1, sizes=SIZES)
+    problem = make_problem(1, space, lists)
+    few, many = (
+        GradientMiner(degree=DEGREE, threshold=1, **{**PAPER_SETTINGS, "max_iter": n}) for n in (2, 5)
+    )
+    checkpoint = Checkpoint(tmp_path, "same")
+    few.fit(space, problem, checkpoint=checkpoint)
+    assert checkpoint.path("mining").exists()
+    resumed = many.fit(space, problem, checkpoint=checkpoint)
+    again = many.fit(space, problem, checkpoint=checkpoint)
+    assert_same(resumed, again)
 
 
 @pytest.mark.parametrize("random_state", SEEDS)

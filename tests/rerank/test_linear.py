@@ -7,6 +7,7 @@ from scipy.sparse import csr_matrix
 import treewright.rerank.linear as linear
 from treewright.learn.ranking import AveragedRanker, LogLinearRanker
 from treewright.mining.problem import list_problem
+from treewright.rerank.features import SelectedRows
 from treewright.rerank.linear import LinearScorer, drop_lightest, measure_purity, take_columns
 
 
@@ -27,7 +28,7 @@ class Drawn:
 
     def select(self, lists, problem, *, checkpoint, client=None):
         self.problem = problem
-        return self.rows.copy()
+        return SelectedRows(self.rows.copy())
 
     def keep(self, columns):
         self.kept = columns
@@ -36,6 +37,33 @@ class Drawn:
 @pytest.fixture(params=[3, 500])
 def few_at_once(request, monkeypatch):
     monkeypatch.setattr(linear, "LISTS_AT_ONCE", request.param)
+
+
+class Copied(Drawn):
+    """Features of which several are in the same rows."""
+
+    def __init__(self, rows, groups):
+        super().__init__(rows)
+        self.groups = groups
+
+    def select(self, lists, problem, *, checkpoint, client=None):
+        return SelectedRows(self.rows.copy(), self.groups)
+
+
+@pytest.mark.parametrize("ranker", ["perceptron", "loglinear"])
+@pytest.mark.parametrize("purity", [False, True])
+@pytest.mark.parametrize("random_state", range(3))
+def test_features_that_share_a_column_get_the_weights_of_separate_columns(random_state, purity, ranker):
+    rows, problem = draw(random_state)
+    groups = np.random.default_rng(random_state).permutation(np.arange(90) % rows.shape[1])
+    options = {"ranker": ranker, "purity": purity, "light_share": 0.0}
+    merged, separate = (
+        LinearScorer(features, **options).fit(None, problem, checkpoint=None)
+        for features in (Copied(rows, groups), Drawn(rows[:, groups]))
+    )
+    assert merged.coef == pytest.approx(separate.coef, rel=1e-12)
+    assert len(merged.coef) > 0
+    assert merged.coef.any()
 
 
 @pytest.mark.parametrize("random_state", range(4))

@@ -19,6 +19,7 @@ from treewright.native.learn.proximal import (
     score_rows,
     shrink_all,
 )
+from treewright.native.mining.membership import FREE, index_rows, mark_members
 from treewright.progress import track
 
 MODEL_BYTES, COLUMN_BYTES = 48, 24
@@ -80,7 +81,7 @@ class ActiveFeatures:
         """Return which of these features of an order are already selected."""
         if order not in self._features:
             return np.zeros(len(features), dtype=np.bool_)
-        return np.isin(_keys(features), _keys(self._features[order]))
+        return are_members(features, self._features[order])
 
     def add(self, features: Mapping[int, IntArray], weights: FloatArray) -> None:
         """Add new features, given as one array per order, and their weights in the same sequence."""
@@ -197,7 +198,10 @@ def soft(values: FloatArray, amount: float) -> FloatArray:
     return shrunk
 
 
-def _keys(features: IntArray) -> npt.NDArray[np.void]:
-    """Return a comparable value for each feature."""
-    rows = np.ascontiguousarray(features, dtype=np.int32)
-    return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+def are_members(features: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
+    """Return which features are among the others, which are distinct."""
+    table = np.full(1 << (2 * len(others)).bit_length(), FREE, dtype=np.int32)
+    index_rows(others, table)
+    found = np.empty(len(features), dtype=np.bool_)
+    mark_members(features, others, table, found)
+    return found

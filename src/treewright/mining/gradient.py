@@ -7,7 +7,7 @@ same objective: threshold * (sum of absolute weights) + sum of losses.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.mining.active import ActiveFeatures, soft
 from treewright.mining.memory import Memory
+from treewright.mining.merged import ListSpace, MergedFeatures, can_list
 from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport, PathStep
 from treewright.mining.space import FeatureSpace, SpaceSearch, Violations
@@ -143,7 +144,9 @@ class GradientMiner:
             for threshold in run.thresholds(APPROACH_RATIO, above=self.threshold):
                 run.mine(threshold, min(self.max_iter, PATH_ROUNDS))
         run.mine(self.threshold, self.max_iter)
-        return run.result()
+        mined = run.result()
+        run.close()
+        return mined
 
     def fit_path(
         self,
@@ -196,6 +199,7 @@ class GradientMiner:
             best = found if n_idle == 0 else best
             if n_idle == PATIENCE or n_worse == 2:
                 break
+        run.close()
         return run.steps
 
 
@@ -222,11 +226,17 @@ class MiningRun:
         self._problem = problem
         # Only some spaces have a memory limit.
         self._memory: Memory = getattr(space, "memory", None) or Memory()
-        self._active = ActiveFeatures(space, problem, self._memory)
-        self._threshold = miner.threshold
-        self._rng = np.random.default_rng(miner.random_state)
         self._iterations: list[IterationReport] = []
         self._orders: list[OrderReport] = []
+        self._active: ActiveFeatures | MergedFeatures
+        # A search in each round finds the same features, but takes much longer.
+        if miner.refine == 0 and not miner.path and miner.max_iter > 1 and can_list(space, problem):
+            self._active = MergedFeatures(cast(ListSpace, space), problem, miner.threshold, miner.degree)
+            self._orders += self._active.reports
+        else:
+            self._active = ActiveFeatures(space, problem, self._memory)
+        self._threshold = miner.threshold
+        self._rng = np.random.default_rng(miner.random_state)
         self._stage, self._position = 0, _Position()
         self._checkpoint, self._name = checkpoint, name
         self.steps: list[PathStep] = []
@@ -314,7 +324,9 @@ class MiningRun:
     def _settle(self) -> tuple[float, Integers]:
         """Refine the weights, and return the objective and the violators."""
         active, n_passes = self._active, self._miner.refine
-        settled = active.refine(self._threshold, n_passes, self._rng) if n_passes else None
+        settled = None
+        if n_passes and isinstance(active, ActiveFeatures):
+            settled = active.refine(self._threshold, n_passes, self._rng)
         active.drop_zeros()
         objective, worst = active.assess(self._threshold)
         return objective, worst if settled is None else settled
@@ -328,6 +340,8 @@ class MiningRun:
             step = 1 / float(np.sqrt(len(self._iterations) + 1))
         else:
             step = float(self._miner.step)
+        if isinstance(self._active, MergedFeatures):
+            return self._active.step(worst, step, threshold, degree)
         entering = self._search(degree, violations)
         self._active.step(worst, step, threshold)
         features = {order: part.features for order, part in entering.items()}
@@ -361,11 +375,12 @@ class MiningRun:
 
     def _grow(self, search: SpaceSearch, order: int) -> Iterator["_Entering"]:
         """Count the features of one order, and yield the newly selected ones."""
+        active = cast(ActiveFeatures, self._active)
         n_candidates = n_instances = n_survivors = n_entering = 0
         for growth in search.grow():
             gradient = (growth.counts[:, ::2] - growth.counts[:, 1::2]).astype(np.float64)
             enters = np.flatnonzero(np.abs(gradient).max(axis=1, initial=0) > self._threshold)
-            enters = enters[~self._active.contains(order, growth.features[enters])]
+            enters = enters[~active.contains(order, growth.features[enters])]
             yield _Entering(growth.features[enters], gradient[enters])
             n_candidates += growth.n_candidates
             n_instances += growth.n_instances
@@ -376,9 +391,18 @@ class MiningRun:
         self._orders.append(found)
         report(str(found), found)
 
+    def close(self) -> None:
+        """Delete the features that were found but not selected."""
+        if isinstance(self._active, MergedFeatures):
+            self._active.close()
+
     def result(self) -> Mined:
         """Return the selected features and the history."""
-        features, weights = self._active.sorted_features()
+        groups = None
+        if isinstance(self._active, MergedFeatures):
+            features, weights, groups = self._active.sorted_groups()
+        else:
+            features, weights = self._active.sorted_features()
         return Mined(
             features,
             weights,
@@ -386,6 +410,7 @@ class MiningRun:
             self._active.assess(self._threshold)[0],
             tuple(self._iterations),
             tuple(self._orders),
+            groups,
         )
 
 

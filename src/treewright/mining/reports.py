@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from treewright._typing import FloatArray, IntArray
+from treewright._typing import FloatArray, IntArray, Integers
 
 
 class OrderReport(NamedTuple):
@@ -70,6 +70,8 @@ class Mined:
     objective : float
     iterations : tuple of IterationReport
     orders : tuple of OrderReport
+    groups : ndarray of int, (n_selected,), optional
+        If known, features with the same number are present in the same rows.
     """
 
     features: dict[int, IntArray]
@@ -78,6 +80,7 @@ class Mined:
     objective: float
     iterations: tuple[IterationReport, ...] = ()
     orders: tuple[OrderReport, ...] = ()
+    groups: Integers | None = None
 
     @property
     def n_selected(self) -> int:

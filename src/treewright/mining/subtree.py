@@ -22,6 +22,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.plain_words import say_subtree
 from treewright.errors import InputError
 from treewright.mining.memory import Memory
+from treewright.mining.merged import MergedHits
 from treewright.mining.patterns import Patterns, make_index
 from treewright.mining.space import Growth, Violations
 from treewright.mining.store import ArrayStore, Kept, OnDisk, load
@@ -55,6 +56,7 @@ from treewright.native.mining.subtrees import (
     count_basic,
     fill_distances,
     fill_roots,
+    mark_selected,
 )
 from treewright.progress import track
 from treewright.scale import Client, map_jobs
@@ -64,6 +66,8 @@ MAX_TREES = 64
 MAX_DEGREE = N_DEPTHS
 LISTS_AT_ONCE = 500
 """Number of lists in which one job matches features."""
+N_BLOCKS = 64
+"""Minimum number of jobs for the occurrences of all features that can be selected."""
 KEYS_AT_ONCE = 1 << 20
 """Number of basic features that are sorted together."""
 N_TASKS = 256
@@ -187,6 +191,11 @@ class SubtreeSpace:
         """Number of words of the longest sentence."""
         return int(self._lists.n_words.max(initial=0))
 
+    @property
+    def can_merge(self) -> bool:
+        """Whether features with the same occurrences may be treated as one: if all of them are selected."""
+        return self.copies is None
+
     def search(self, violations: Violations, threshold: float, degree: int) -> "SubtreeSearch":
         """Start a search with the basic features of the violating candidates, up to order `degree`.
 
@@ -206,7 +215,35 @@ class SubtreeSpace:
         """
         if degree > MAX_DEGREE:
             raise InputError(f"degree is {degree}; expected at most {MAX_DEGREE}")
-        return SubtreeSearch(self, violations, threshold, degree)
+        pairs, origins = _select(self, violations)
+        rights, both = (np.full(len(pairs.indptr) - 1, mask, dtype=np.int8) for mask in (1, 3))
+        samples = SearchedTrees(pairs, _take_features(self.features, origins), rights, both, is_any=False)
+        return SubtreeSearch(self, samples, threshold, degree)
+
+    def search_lists(self, right: Integers, threshold: float, degree: int) -> "SubtreeSearch":
+        """Start a search for all features that a round of mining can select, whatever the violators are.
+
+        Parameters
+        ----------
+        right : ndarray of int64, (n_lists,)
+            The row of the correct tree of each list.
+        threshold : float
+            A feature is found if it can distinguish the correct tree from a wrong tree in more lists than
+            this: either in favour of the correct trees or against them.
+        degree : int
+            Maximum number of arcs in a feature; at most 8.
+
+        Returns
+        -------
+        SubtreeSearch
+            The search, in which all lists are samples.
+        """
+        if degree > MAX_DEGREE:
+            raise InputError(f"degree is {degree}; expected at most {MAX_DEGREE}")
+        rights = np.uint64(1) << (right - self.indptr[:-1]).astype(np.uint64)
+        everywhere = ~np.uint64(0) >> (64 - self._lists.n_trees).astype(np.uint64)
+        samples = SearchedTrees(self.forest, self.features, rights, everywhere, is_any=True)
+        return SubtreeSearch(self, samples, threshold, degree)
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
         """Return where features are present, except features shared by all candidates of a list.
@@ -256,6 +293,31 @@ class SubtreeSpace:
         scores = np.zeros(self.n_rows)
         weigh_hits(self._lists.n_trees, self.indptr, *self._match_all(patterns), coef, scores)
         return scores
+
+    def hits(self, features: IntArray) -> list[MergedHits]:
+        """Return where features are present, except features shared by all candidates of a list.
+
+        Parameters
+        ----------
+        features : ndarray of int32, (n_features, order)
+            Features of one order, one per row.
+
+        Returns
+        -------
+        list of MergedHits
+            The occurrences in consecutive lists.
+        """
+        marked = Patterns(self.keys, [features]).marked
+        n_lists = len(self._lists.n_trees)
+        size = max(1, min(LISTS_AT_ONCE, -(-n_lists // N_BLOCKS)))
+        dtype = np.min_scalar_type((1 << int(self._lists.n_trees.max(initial=1))) - 1)
+
+        def find(begin: int) -> MergedHits:
+            numbers, masks, counts = self._match((begin, min(begin + size, n_lists)), marked)
+            return MergedHits(begin, np.cumsum(counts), numbers, masks.astype(dtype))
+
+        starts = range(0, n_lists, size)
+        return map_jobs(find, starts, n_jobs=self.n_jobs, what="finding subtrees", unit="parts")
 
     def _match_all(self, patterns: Patterns) -> tuple[IntArray, Keys, Integers]:
         """Return the features found in each list, the trees that contain them, and the ends of lists."""
@@ -343,6 +405,16 @@ def describe_subtree(feature: Sequence[int], keys: Keys, encoder: ArcEncoder) ->
     return say_subtree([(depth, encoder.tell(int(keys[number]))) for number, depth in codes])
 
 
+class SearchedTrees(NamedTuple):
+    """The trees to search: those of each sample with the features of their arcs, as in `Job`."""
+
+    forest: ArcForest
+    features: Features
+    rights: npt.NDArray[np.integer]
+    everywhere: npt.NDArray[np.integer]
+    is_any: bool
+
+
 class SubtreeSearch:
     """A search for sub feature trees: first the basic features, then all others, depth-first.
 
@@ -352,16 +424,15 @@ class SubtreeSearch:
 
     share = 1.0
 
-    def __init__(self, space: SubtreeSpace, violations: Violations, threshold: float, degree: int) -> None:
+    def __init__(self, space: SubtreeSpace, samples: SearchedTrees, threshold: float, degree: int) -> None:
         self._space = space
         self._threshold = threshold
         self._degree = degree
         self._order = 0
-        self._pairs, origins = _select(space, violations)
-        n_words = space.n_words + 1
-        self._distances = np.empty(len(origins), dtype=np.int8)
-        fill_distances(self._pairs, degree, np.empty(n_words, dtype=np.int8), self._distances)
-        self._features = _take_features(space.features, origins)
+        self._samples, self._pairs, self._features = samples, samples.forest, samples.features
+        nodes = np.empty(space.n_words + 1, dtype=np.int8)
+        self._distances = np.empty(len(self._pairs.owners), dtype=np.int8)
+        fill_distances(self._pairs, samples.everywhere, degree, nodes, self._distances)
         n_samples = len(self._pairs.indptr) - 1
         self._numbers = np.random.default_rng(0).integers(1 << 63, size=n_samples, dtype=np.uint64)
         arrays = (*self._pairs, *self._features, self._distances, self._numbers)
@@ -371,16 +442,19 @@ class SubtreeSearch:
         self._store = ArrayStore(FOUND_BYTES if space.memory.is_limited else None)
         self._found: dict[int, list[KeptSubtrees]] = {}
         self._taken = np.zeros(0, dtype=np.uint64)
+        self.signatures: list[Keys] = []
+        """The signatures of the features of the last order, in parts like those that `grow` yields."""
 
     def grow(self) -> Iterator[Growth]:
         """Count the features of the next order and yield, in parts, those whose gradient is high enough."""
         self._order += 1
+        self.signatures = []
         if self._order == 1:
             yield self._start()
         elif self._order <= self._degree:
-            if not self._found:
+            if self._order == 2:
                 self._grow()
-            for parts in self._group(self._found[self._order]):
+            for parts in self._group(self._found.pop(self._order)):
                 yield self._collect(parts)
 
     @property
@@ -399,23 +473,28 @@ class SubtreeSearch:
         self._space.memory.trim()
 
     def _job(self, features: Features, n_features: int) -> Job:
-        arcs = (self._pairs, features, self._distances, self._numbers)
-        return Job(*arcs, n_features, self._degree, self._threshold)
+        masks = self._samples.rights, self._samples.everywhere
+        arcs = (self._pairs, features, self._distances, self._numbers, *masks)
+        return Job(*arcs, n_features, self._degree, self._threshold, self._samples.is_any)
 
     def _start(self) -> Growth:
         """Count basic features, and keep only those that are frequent near differences."""
         n_basic = len(self._space.keys)
         table, signatures = np.zeros((n_basic, N_COLUMNS), dtype=np.int32), np.zeros(n_basic, dtype=np.uint64)
-        count_basic(self._job(self._features, n_basic), table, signatures)
+        bits = np.zeros(n_basic, dtype=self._pairs.masks.dtype)
+        job = self._job(self._features, n_basic)
+        count_basic(job, table, bits, signatures)
         n_instances = int(table[:, SIZE].sum())
         highest = np.maximum(table[:, PLUS], table[:, MINUS])
         self._frequent = np.flatnonzero(highest > self._threshold)
         numbers = np.full(n_basic, -1, dtype=np.int32)
         numbers[self._frequent] = np.arange(len(self._frequent))
         self._features = _renumber(self._features, numbers)
-        gradient = table[self._frequent, GAIN] - table[self._frequent, LOSS]
-        enters = self._frequent[np.abs(gradient) > self._threshold]
+        is_found = np.zeros(n_basic, dtype=np.bool_)
+        mark_selected(job, table, is_found)
+        enters = np.flatnonzero(is_found)
         enters = enters[self._limit_copies(signatures[enters])]
+        self.signatures.append(signatures[enters])
         codes = (enters * N_DEPTHS).astype(np.int32)[:, np.newaxis]
         n_candidates = int((highest > 0).sum())
         return Growth(codes, table[enters][:, [GAIN, LOSS]], n_candidates, n_instances, len(self._frequent))
@@ -442,9 +521,13 @@ class SubtreeSearch:
         """Yield the features found for each task; if memory is limited, only some are in memory at a time."""
         n_jobs, client = self._space.n_jobs, self._space.client
         if not self._space.memory.is_limited:
-            yield from map_jobs(
+            found = map_jobs(
                 counting.count, tasks, n_jobs=n_jobs, client=client, what="counting subtrees", unit="parts"
             )
+            # What is yielded is released before the next part is copied.
+            found.reverse()
+            while found:
+                yield found.pop()
             return
         starts = range(0, len(tasks), n_jobs)
         for begin in track(starts, "counting subtrees", unit="parts"):
@@ -459,6 +542,9 @@ class SubtreeSearch:
 
     def _group(self, parts: Sequence["KeptSubtrees"]) -> Iterator[Sequence["KeptSubtrees"]]:
         """Divide parts into groups; if memory is limited, only one group is loaded at a time."""
+        if self._samples.is_any:
+            yield from ([part] for part in parts)
+            return
         if not self._space.memory.is_limited:
             yield parts
             return
@@ -480,7 +566,9 @@ class SubtreeSearch:
         codes = np.concatenate([np.zeros((0, order), dtype=np.int32), *(load(part.codes) for part in parts)])
         counts = np.concatenate([np.zeros((0, 2), dtype=np.int32), *(load(part.counts) for part in parts)])
         signatures = [np.zeros(0, dtype=np.uint64), *(load(part.signatures) for part in parts)]
-        kept = self._limit_copies(np.concatenate(signatures))
+        joined = np.concatenate(signatures)
+        kept = self._limit_copies(joined)
+        self.signatures.append(joined[kept])
         numbers, depths = np.divmod(codes[kept], N_DEPTHS)
         features = (self._frequent[numbers] * N_DEPTHS + depths).astype(np.int32)
         tally = sum((part.tally for part in parts), np.zeros(3, dtype=np.int64)).tolist()

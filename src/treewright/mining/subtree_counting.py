@@ -69,11 +69,12 @@ class Room:
         self._degree = degree
         self._copies = copies
         self._table = np.zeros((job.n_features * degree, N_COLUMNS), dtype=np.int32)
+        self._bits = np.zeros(len(self._table), dtype=job.pairs.masks.dtype)
         self._signatures = np.zeros(len(self._table), dtype=np.uint64)
         self._met = np.empty(len(self._table), dtype=np.int32)
         self._path = np.zeros(N_DEPTHS, dtype=np.int64)
         self._found = make_found(ROOM, degree)
-        self._places = make_places(ROOM, degree)
+        self._places = make_places(ROOM, degree, self._bits.dtype)
         self._stack = _make_stack(ROOM, degree)
 
     def count(
@@ -92,7 +93,7 @@ class Room:
 
     def _work(self, tallies: Integers) -> Work:
         room = (self._met, self._path, self._places, self._stack, self._found)
-        return Work(self._table, self._signatures, *room, tallies)
+        return Work(self._table, self._bits, self._signatures, *room, tallies)
 
     def _take(self, n_found: int) -> SelectedSubtrees:
         """Copy the results out of the buffers."""
@@ -115,7 +116,7 @@ class Room:
         if n_found > len(self._found.orders):
             self._found = make_found(2 * n_found, self._degree)
         if n_places > len(self._places.masks):
-            self._places = make_places(2 * n_places, self._degree)
+            self._places = make_places(2 * n_places, self._degree, self._bits.dtype)
         if n_waiting > len(self._stack.orders):
             self._stack = _make_stack(2 * n_waiting, self._degree)
 
@@ -136,10 +137,10 @@ def make_found(size: int, degree: int) -> SelectedSubtrees:
     return SelectedSubtrees(codes, np.empty(size, dtype=np.int32), counts, np.empty(size, dtype=np.uint64))
 
 
-def make_places(size: int, degree: int) -> Places:
+def make_places(size: int, degree: int, masks: np.dtype[np.generic]) -> Places:
     """Return buffers for occurrences of features."""
     arcs = np.empty((size, max(1, degree - 1)), dtype=np.int32)
-    return Places(arcs, np.empty(size, dtype=np.int8), np.empty(size, dtype=np.int8))
+    return Places(arcs, np.empty(size, dtype=masks), np.empty(size, dtype=np.int8))
 
 
 def _make_stack(size: int, degree: int) -> Stack:

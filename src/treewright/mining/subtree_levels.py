@@ -19,10 +19,10 @@ from treewright.native.mining.subtree_levels import (
 )
 from treewright.native.mining.subtrees import (
     N_DEPTHS,
-    ONLY_RIGHT,
-    ONLY_WRONG,
+    RIGHT,
     SHUT,
     STAMP,
+    WRONG,
     Job,
     Places,
     Roots,
@@ -54,8 +54,9 @@ class FilteredRoom(Room):
         pairs = job.pairs
         n_next = int(np.diff(pairs.first_next).max(initial=0))
         n_children = int((pairs.end_child - pairs.first_child).max(initial=0))
-        self._extensions = np.empty((N_DEPTHS * n_next + n_children, 3), dtype=np.int64)
-        self._grown = _make_grown(ROOM, ROOM, job.degree)
+        self._extensions = np.empty((N_DEPTHS * n_next + n_children, 2), dtype=np.int64)
+        self._masks = np.empty(len(self._extensions), dtype=self._bits.dtype)
+        self._grown = _make_grown(ROOM, ROOM, job.degree, self._bits.dtype)
 
     def count(
         self, job: Job, roots: Roots, ends: Integers, span: tuple[int, int]
@@ -70,7 +71,7 @@ class FilteredRoom(Room):
 
     def _sieve(self, memory: int) -> Sieve:
         bloom = SpectralBloomFilter(self._limit_of_counters, memory).native
-        return Sieve(bloom, self._stamps, self._met, self._path, self._extensions)
+        return Sieve(bloom, self._stamps, self._met, self._path, self._extensions, self._masks)
 
     def _admit(self, job: Job, level: SubtreeLevel) -> AdmittedRows:
         """Return the extensions of the features of a level that pass the filter in either of two rounds."""
@@ -78,7 +79,7 @@ class FilteredRoom(Room):
         sieve = self._sieve(min(self._memory, max(SMALLEST, BYTES_FOR_EACH * n_met)))
         n_rows, keys = max(1, len(self._table)), [np.zeros(0, dtype=np.int64)]
         room = max(ROOM, len(self._table))
-        for side in (ONLY_RIGHT, ONLY_WRONG):
+        for side in (RIGHT, WRONG):
             sieve.bloom.words[:] = 0
             parent = 0
             while parent < len(level.codes):
@@ -99,7 +100,7 @@ class FilteredRoom(Room):
     ) -> SubtreeLevel:
         """Count the extensions of a level; add selected ones to `parts`, and return those that survive."""
         order = level.codes.shape[1] + 1
-        grown = [_no_features(order)]
+        grown = [_no_features(order, self._bits.dtype)]
         parent = 0
         while parent < len(level.codes):
             found = extend_level(job, level, parent, admitted, self._work(tallies), self._grown)
@@ -114,7 +115,8 @@ class FilteredRoom(Room):
         super()._enlarge(n_found, n_places, n_waiting)
         sizes = len(self._grown.ends), len(self._grown.places.masks)
         if n_waiting > sizes[0] or n_places > sizes[1]:
-            self._grown = _make_grown(max(sizes[0], 2 * n_waiting), max(sizes[1], 2 * n_places), self._degree)
+            larger = max(sizes[0], 2 * n_waiting), max(sizes[1], 2 * n_places)
+            self._grown = _make_grown(*larger, self._degree, self._bits.dtype)
 
 
 def _first_level(job: Job, roots: Roots, ends: Integers, span: tuple[int, int]) -> SubtreeLevel:
@@ -127,14 +129,14 @@ def _first_level(job: Job, roots: Roots, ends: Integers, span: tuple[int, int]) 
     return SubtreeLevel((numbers * N_DEPTHS).astype(np.int32)[:, np.newaxis], indptr, places)
 
 
-def _make_grown(n_features: int, n_places: int, degree: int) -> GrownSubtrees:
+def _make_grown(n_features: int, n_places: int, degree: int, masks: np.dtype[np.generic]) -> GrownSubtrees:
     codes, ends = np.empty((n_features, degree), dtype=np.int32), np.empty(n_features, dtype=np.int64)
-    return GrownSubtrees(codes, ends, make_places(n_places, degree))
+    return GrownSubtrees(codes, ends, make_places(n_places, degree, masks))
 
 
-def _no_features(order: int) -> SubtreeLevel:
+def _no_features(order: int, masks: np.dtype[np.generic]) -> SubtreeLevel:
     nothing = np.zeros((0, order), dtype=np.int32)
-    places = Places(nothing, np.zeros(0, dtype=np.int8), np.zeros(0, dtype=np.int8))
+    places = Places(nothing, np.zeros(0, dtype=masks), np.zeros(0, dtype=np.int8))
     return SubtreeLevel(nothing, np.zeros(1, dtype=np.int64), places)
 
 
@@ -142,7 +144,7 @@ def _take_grown(grown: GrownSubtrees, n: int, order: int) -> SubtreeLevel:
     """Copy features out of the buffers."""
     indptr = np.concatenate([[0], grown.ends[:n]])
     if n == 0:  # as for the last order, which has no buffer
-        return _no_features(order)
+        return _no_features(order, grown.places.masks.dtype)
     arcs, *others = (each[: indptr[-1]] for each in grown.places)
     places = Places(arcs[:, :order].copy(), *(each.copy() for each in others))
     return SubtreeLevel(grown.codes[:n, :order].copy(), indptr, places)

@@ -1,7 +1,7 @@
 """Features of candidate dependency trees: mined subtrees, mined conjunctions, and templates."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -28,6 +28,20 @@ from treewright.rerank.templates import TemplateFeatures
 from treewright.scale import Client
 
 
+class SelectedRows(NamedTuple):
+    """The matrix of the selected features of candidates.
+
+    Features with the same number in `groups` share a column; without groups, each feature has its own.
+    """
+
+    matrix: csr_matrix
+    groups: Integers | None = None
+
+    def expanded(self) -> csr_matrix:
+        """Return a matrix with a column for each feature."""
+        return self.matrix if self.groups is None else self.matrix[:, self.groups]
+
+
 class ListFeatures(Protocol):
     """Features of the candidates in lists."""
 
@@ -38,7 +52,7 @@ class ListFeatures(Protocol):
         *,
         checkpoint: Checkpoint | None,
         client: Client | None = None,
-    ) -> csr_matrix:
+    ) -> SelectedRows:
         """Select features for a learning problem; return the feature matrix of the candidates.
 
         With a client, counting runs on its cluster.
@@ -115,7 +129,7 @@ class SubtreeFeatures(Model):
         *,
         checkpoint: Checkpoint | None,
         client: Client | None = None,
-    ) -> csr_matrix:
+    ) -> SelectedRows:
         """Select features by mining; return the feature matrix of the candidates."""
         assert self.miner is not None
         encoder = ArcEncoder.from_trees(lists.trees)
@@ -131,8 +145,12 @@ class SubtreeFeatures(Model):
         )
         mined = _mine(self.miner, space, problem, checkpoint)
         self.encoder = encoder
-        self._set(*_only_used(space.keys, list(mined.features.values())))
-        return space.match(list(mined.features.values()))
+        features = list(mined.features.values())
+        self._set(*_only_used(space.keys, features))
+        if mined.groups is None:
+            return SelectedRows(space.match(features))
+        _, firsts = np.unique(mined.groups, return_index=True)
+        return SelectedRows(space.match(_take(features, np.sort(firsts))), _rank(mined.groups))
 
     def keep(self, columns: Integers) -> None:
         """Keep only these features."""
@@ -271,7 +289,7 @@ class ConjunctionFeatures(Model):
         *,
         checkpoint: Checkpoint | None,
         client: Client | None = None,
-    ) -> csr_matrix:
+    ) -> SelectedRows:
         """Select conjunctions by mining; return the feature matrix of the candidates."""
         assert self.miner is not None
         self.encoder = ArcEncoder.from_trees(lists.trees)
@@ -284,7 +302,7 @@ class ConjunctionFeatures(Model):
         mined = _mine(self.miner, space, problem, checkpoint)
         self.coverage = _describe_coverage(mined)
         self.features = list(mined.features.values())
-        return match_conjunctions(rows, self.features)
+        return SelectedRows(match_conjunctions(rows, self.features))
 
     def keep(self, columns: Integers) -> None:
         """Keep only these conjunctions."""
@@ -353,10 +371,10 @@ class HandFeatures(Model):
         *,
         checkpoint: Checkpoint | None,
         client: Client | None = None,
-    ) -> csr_matrix:
+    ) -> SelectedRows:
         """Take all features that are frequent enough; return the feature matrix of the candidates."""
         self.templates_ = TemplateFeatures(min_count=self.min_count).fit(lists)
-        return self.templates_.transform(lists)
+        return SelectedRows(self.templates_.transform(lists))
 
     def keep(self, columns: Integers) -> None:
         """Keep only these features."""
@@ -455,6 +473,15 @@ def _take(features: Sequence[IntArray], columns: Integers) -> list[IntArray]:
         each[columns[(columns >= start) & (columns < start + len(each))] - start]
         for each, start in zip(features, starts[:-1], strict=True)
     ]
+
+
+def _rank(groups: Integers) -> Integers:
+    """Return the numbers of groups in the order of their first features."""
+    _, firsts, numbers = np.unique(groups, return_index=True, return_inverse=True)
+    ranks = np.empty(len(firsts), dtype=np.int64)
+    ranks[np.argsort(firsts)] = np.arange(len(firsts))
+    found: Integers = ranks[numbers]
+    return found
 
 
 def _only_used(keys: Keys, features: Sequence[IntArray]) -> tuple[Keys, list[IntArray]]:

@@ -5,6 +5,7 @@ perceptron on each of ten chunks, following Collins & Duffy (2002).
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -20,8 +21,10 @@ from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import basic_rows
 from treewright.rerank.training import KERNEL_DECAY, KERNEL_EPOCHS
-from treewright.scale import Client, map_jobs, one_blas_thread
+from treewright.scale import Client, map_jobs
 
+LISTS_AT_ONCE = 100
+"""Number of lists that a job scores: memory holds only their kernel values with the support trees."""
 SUPPORT_COLUMNS = ("words", "upos", "xpos")
 
 
@@ -142,11 +145,17 @@ class KernelScorer(Model):
     def choose(self, number: int) -> None:
         """Do nothing; there is only one setting."""
 
-    @one_blas_thread
     def score(self, lists: CandidateLists) -> FloatArray:
         """Return the score of each candidate by each perceptron."""
         trees = [lists.candidate(number) for number in range(lists.n_candidates)]
         packed = self._pack([*self.support_, *trees])
         n_support = len(self.support_)
-        rows = np.arange(n_support, n_support + len(trees))
-        return packed.block(rows, np.arange(n_support)) @ self.coef_
+        support = np.arange(n_support)
+        cuts = [*lists.indptr[:-1:LISTS_AT_ONCE].tolist(), lists.n_candidates]
+
+        def score(span: tuple[int, int]) -> FloatArray:
+            found: FloatArray = packed.block(n_support + np.arange(*span), support) @ self.coef_
+            return found
+
+        parts = map_jobs(score, list(pairwise(cuts)), n_jobs=self.n_jobs)
+        return np.concatenate([np.zeros((0, self.coef_.shape[1])), *parts])

@@ -103,7 +103,12 @@ class LinearScorer(Model):
     ) -> Self:
         """Train on lists with known target candidates; with a client, features are counted on its cluster."""
         mined = problem if self.mine_with_base else problem.without_base_scores()
-        rows = self.features.select(lists, mined, checkpoint=checkpoint, client=client)
+        selected = self.features.select(lists, mined, checkpoint=checkpoint, client=client)
+        if selected.groups is not None and self.ranker == "perceptron" and not self.purity:
+            self._fit_groups(selected.matrix, selected.groups, problem)
+            return self
+        rows = selected.expanded()
+        del selected
         kept, trust = np.arange(rows.shape[1]), None
         if self.purity:
             purity = measure_purity(rows, problem)
@@ -114,12 +119,8 @@ class LinearScorer(Model):
         rows, alternatives = take_columns(rows, kept, problem.alternatives)
         self._choices = []
         if self.ranker == "perceptron":
-            bare = alternatives._replace(base_scores=np.zeros_like(alternatives.base_scores))
-            perceptron = AveragedRanker(epochs=self.epochs, random_state=self.random_state).fit(
-                rows, bare, trust=trust
-            )
+            perceptron = self._train_perceptron(rows, alternatives, trust)
             self._choices.append(drop_lightest(perceptron.coef_, self.light_share))
-            report(f"averaged perceptron: {perceptron.n_updates_[-1]} updates in the last epoch")
         else:
             rankers = fit_penalties(rows, alternatives, PENALTIES, trust=trust)
             del rows
@@ -128,6 +129,28 @@ class LinearScorer(Model):
                 report(f"log-linear model with penalty {ranker.penalty:g}: trained")
         self.coef = self._choices[0]
         return self
+
+    def _fit_groups(self, rows: csr_matrix, groups: Integers, problem: Problem) -> None:
+        """Train a perceptron in which a column stands for all features of a group.
+
+        These features always have the same weight. The column has their sum, so each update changes it by
+        their number.
+        """
+        sizes = np.bincount(groups, minlength=rows.shape[1]).astype(np.float64)
+        rows, alternatives = take_columns(rows, np.arange(rows.shape[1]), problem.alternatives)
+        perceptron = self._train_perceptron(rows, alternatives, sizes)
+        self._choices = [drop_lightest((perceptron.coef_ / sizes)[groups], self.light_share)]
+        self.coef = self._choices[0]
+
+    def _train_perceptron(
+        self, rows: csr_matrix, alternatives: Alternatives, trust: FloatArray | None
+    ) -> AveragedRanker:
+        bare = alternatives._replace(base_scores=np.zeros_like(alternatives.base_scores))
+        perceptron = AveragedRanker(epochs=self.epochs, random_state=self.random_state).fit(
+            rows, bare, trust=trust
+        )
+        report(f"averaged perceptron: {perceptron.n_updates_[-1]} updates in the last epoch")
+        return perceptron
 
     def trials(self, lists: CandidateLists) -> list[FloatArray]:
         """Return the scores of candidates, in one column, for each set of weights to choose from."""

@@ -145,7 +145,8 @@ def test_basic_features_are_counted_where_they_are_near_a_difference(seed, degre
     space, pairs, samples = draw(seed, root)
     search = begin(space, pairs, 0, degree)
     table = np.zeros((N_FEATURES, N_COLUMNS), dtype=np.int32)
-    count_basic(search._job(search._features, N_FEATURES), table, np.zeros(N_FEATURES, dtype=np.uint64))
+    job, bits = search._job(search._features, N_FEATURES), np.zeros(N_FEATURES, dtype=np.int8)
+    count_basic(job, table, bits, np.zeros(N_FEATURES, dtype=np.uint64))
     presence, local = twin.count_presence(samples, 1, root), twin.count_local(samples, degree, root)
     for feature, row in enumerate(table):
         for column, everywhere, near in zip((PLUS, MINUS), presence, local, strict=True):

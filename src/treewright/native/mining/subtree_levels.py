@@ -12,7 +12,7 @@ from treewright.native.compiling import in_place
 from treewright.native.hashing import mix
 from treewright.native.mining.bloom import Bloom, add
 from treewright.native.mining.subtrees import (
-    BOTH,
+    RIGHT,
     SHUT,
     STAMP,
     Places,
@@ -25,7 +25,7 @@ from treewright.native.mining.subtrees import (
 
 PASSED = -1
 """Value in place of a sample: the extension has passed the filter."""
-ARC, SLOT, MASK = range(3)
+ARC, SLOT = range(2)
 
 
 class SubtreeLevel(NamedTuple):
@@ -46,7 +46,7 @@ class AdmittedRows(NamedTuple):
 class Sieve(NamedTuple):
     """A filter, with the sample where each extension was last seen, and space for the arcs of one place.
 
-    `extensions` has the arc, the depth and the mask of each extension of a place.
+    `extensions` has the arc and the depth of each extension of a place, and `masks` its trees.
     """
 
     bloom: Bloom
@@ -54,6 +54,7 @@ class Sieve(NamedTuple):
     met: np.ndarray
     path: np.ndarray
     extensions: np.ndarray
+    masks: np.ndarray
 
 
 class PassedRows(NamedTuple):
@@ -85,28 +86,24 @@ class LevelPosition(NamedTuple):
 
 
 @in_place
-def list_extensions(pairs, places, place, order, path, extensions):
+def list_extensions(pairs, places, place, order, sieve):
     """Write the arcs by which an instance can be extended, in the order of `visit`; return their number.
 
-    `path` is from `set_path` and has `order[1]` arcs, for a feature of `order[0]` arcs.
+    `sieve.path` is from `set_path` and has `order[1]` arcs, for a feature of `order[0]` arcs.
     """
-    n = 0
+    n, extensions, masks = 0, sieve.extensions, sieve.masks
     for slot in range(order[1]):
-        left = places.arcs[place, path[slot]]
+        left = places.arcs[place, sieve.path[slot]]
         for at in range(pairs.first_next[left], pairs.first_next[left + 1]):
             shared = places.masks[place] & pairs.next_masks[at]
             if shared:
-                extensions[n, ARC], extensions[n, SLOT], extensions[n, MASK] = (
-                    pairs.next_arcs[at],
-                    slot,
-                    shared,
-                )
+                extensions[n, ARC], extensions[n, SLOT], masks[n] = pairs.next_arcs[at], slot, shared
                 n += 1
     above = places.arcs[place, order[0] - 1]
     for arc in range(pairs.first_child[above], pairs.end_child[above]):
         shared = places.masks[place] & pairs.masks[arc]
         if shared:
-            extensions[n, ARC], extensions[n, SLOT], extensions[n, MASK] = arc, order[1], shared
+            extensions[n, ARC], extensions[n, SLOT], masks[n] = arc, order[1], shared
             n += 1
     return n
 
@@ -118,9 +115,7 @@ def count_extensions(job, level, sieve):
     for parent in range(level.indptr.size - 1):
         n_slots = set_path(level.codes, parent, order, sieve.path)
         for place in range(level.indptr[parent], level.indptr[parent + 1]):
-            n = list_extensions(
-                job.pairs, level.places, place, (order, n_slots), sieve.path, sieve.extensions
-            )
+            n = list_extensions(job.pairs, level.places, place, (order, n_slots), sieve)
             for number in range(n):
                 arc = sieve.extensions[number, ARC]
                 n_met += job.features.indptr[arc + 1] - job.features.indptr[arc]
@@ -129,7 +124,7 @@ def count_extensions(job, level, sieve):
 
 @in_place
 def sift_level(job, level, begin, side, sieve, passed):
-    """Add the extensions of one side (1: right trees, 2: wrong trees) to a filter; write those that pass.
+    """Add the extensions of one side (right or wrong trees) to a filter; write those that pass.
 
     Each extension is added once per sample, if one of its instances there is local. Stops before a feature
     whose extensions might not fit into `passed`; returns its number and the number of extensions written.
@@ -141,15 +136,17 @@ def sift_level(job, level, begin, side, sieve, passed):
         seed, n_met = mix(np.uint64(0), np.uint64(parent)), 0
         n_slots = set_path(level.codes, parent, order, sieve.path)
         for place in range(level.indptr[parent], level.indptr[parent + 1]):
-            n = list_extensions(
-                job.pairs, level.places, place, (order, n_slots), sieve.path, sieve.extensions
-            )
+            n = list_extensions(job.pairs, level.places, place, (order, n_slots), sieve)
             for number in range(n):
-                arc, mask = sieve.extensions[number, ARC], sieve.extensions[number, MASK]
-                distance = 0 if mask != BOTH else min(level.places.distances[place], job.distances[arc])
-                if (mask & side) == 0 or distance > job.degree - order - 1:
+                arc, mask = sieve.extensions[number, ARC], sieve.masks[number]
+                sample = job.pairs.owners[arc]
+                right = mask & job.rights[sample]
+                is_shared = mask == job.everywhere[sample]
+                distance = min(level.places.distances[place], job.distances[arc]) if is_shared else 0
+                is_there = right != 0 if side == RIGHT else mask != right
+                if not is_there or distance > job.degree - order - 1:
                     continue
-                stamp = job.pairs.owners[arc] + 1
+                stamp = sample + 1
                 for at in range(job.features.indptr[arc], job.features.indptr[arc + 1]):
                     row = sieve.extensions[number, SLOT] * job.n_features + job.features.ids[at]
                     if stamps[row] == stamp or stamps[row] == PASSED:

@@ -1,13 +1,14 @@
-"""Sub feature trees of dependency trees, counted where two trees differ.
+"""Sub feature trees of dependency trees, counted where the trees of a sample differ.
 
-Fragments of trees are grown by rightmost extension (Qian & Liu 2015, section 5.2.2), so that each is visited
-once; the fragments of both trees of a pair are visited together. A sub feature tree is a fragment with one
-feature per arc. It is stored as one code per arc, feature * `N_DEPTHS` + depth, in the order in which the
-arcs were added.
+A sample is a pair of a right and a wrong tree, or a list of a right tree and several wrong trees. Fragments
+of trees are grown by rightmost extension (Qian & Liu 2015, section 5.2.2), so that each is visited once; the
+fragments of all trees of a sample are visited together. A sub feature tree is a fragment with one feature per
+arc. It is stored as one code per arc, feature * `N_DEPTHS` + depth, in the order in which the arcs were
+added.
 
-An instance of a feature is local if it contains an arc that only one of the two trees has, or is close enough
-to such an arc to grow until it includes the arc. Only local instances decide whether a feature is extended.
-All other instances are in both trees.
+An instance of a feature is local if it contains an arc that not all trees of the sample have, or is close
+enough to such an arc to grow until it includes the arc. Only local instances decide whether a feature is
+extended. All other instances are in all trees.
 """
 
 from typing import NamedTuple
@@ -15,26 +16,25 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright.native.compiling import in_place
+from treewright.native.hashing import mix
 from treewright.native.mining.forests import ArcForest, Features
 
 N_DEPTHS = 8
 """Maximum depth of a fragment."""
-ONLY_RIGHT, ONLY_WRONG, BOTH = 1, 2, 3
-"""Masks of pairs of trees."""
-ELSEWHERE = 4
-"""Flag that is added to the mask of local instances if there is also an instance that is not local."""
+RIGHT, WRONG = 0, 1
+"""The right trees and the wrong trees of samples."""
 FAR = 127
 
 
 @in_place
-def fill_distances(pairs, degree, nodes, distances):
-    """Fill the distance of each arc from the nearest arc that only one of the trees has.
+def fill_distances(pairs, everywhere, degree, nodes, distances):
+    """Fill the distance of each arc from the nearest arc that not all trees of its sample have.
 
     Distances are counted in arcs; those of `degree` or more are `FAR`. `nodes` has space for a number per
-    word.
+    word, and `everywhere` the mask of all trees of each sample.
     """
     for arc in range(distances.size):
-        distances[arc] = 0 if pairs.masks[arc] != BOTH else FAR
+        distances[arc] = 0 if pairs.masks[arc] != everywhere[pairs.owners[arc]] else FAR
     for sample in range(pairs.indptr.size - 1):
         begin, end = pairs.indptr[sample], pairs.indptr[sample + 1]
         for _ in range(degree - 1):
@@ -50,28 +50,36 @@ def fill_distances(pairs, degree, nodes, distances):
                     distances[arc] = min(distances[arc], near + 1)
 
 
-STAMP, BITS, PLUS, MINUS, GAIN, LOSS, SIZE, PLACE, START = range(9)
+STAMP, FLAG, PLUS, MINUS, GAIN, LOSS, SIZE, PLACE, START = range(9)
 N_COLUMNS = 9
-"""Columns of the table of extensions: the last sample that has the extension, and its mask there; the numbers
-of samples with local instances in the right tree and in the wrong tree; the numbers of samples where only the
-right or only the wrong tree has it; the number of all instances; and where the instances are written."""
+"""Columns of the table of extensions: the last sample that has the extension; whether it has an instance
+there that is not local or, while instances are written, one that is local; the numbers of samples with local
+instances in the right tree and in a wrong tree; the numbers of samples where the right tree has it but not
+all wrong trees, and where only wrong trees have it; the number of all instances; and where they are
+written."""
 SHUT = -1
 """Value in place of the sample: the extension is not to be counted."""
 
 
 class Job(NamedTuple):
-    """Constants of a search: the pairs of trees, and the features and distances of their arcs.
+    """Constants of a search: the trees of samples, and the features and distances of their arcs.
 
-    `numbers` has a random number per sample; signatures are sums of these.
+    `numbers` has a random number per sample; signatures are sums of hashes of these. `rights` and
+    `everywhere` have the masks of the right tree and of all trees of each sample. If `is_any`, any wrong tree
+    of a sample may be chosen: features are found whose gradient can exceed the threshold for some choice of
+    samples and wrong trees.
     """
 
     pairs: ArcForest
     features: Features
     distances: np.ndarray
     numbers: np.ndarray
+    rights: np.ndarray
+    everywhere: np.ndarray
     n_features: int
     degree: int
     threshold: float
+    is_any: bool
 
 
 class Roots(NamedTuple):
@@ -101,8 +109,9 @@ class Stack(NamedTuple):
 class SelectedSubtrees(NamedTuple):
     """Features whose gradient exceeds the threshold.
 
-    `counts` are the numbers of samples in which only the right tree, or only the wrong tree, has the feature.
-    Features that occur in the same trees of the same samples have the same signature.
+    `counts` are the numbers of samples in which only the right tree, or only the wrong tree, has the feature;
+    with several wrong trees, see `GAIN` and `LOSS`. Features that occur in the same trees of the same samples
+    have the same signature.
     """
 
     codes: np.ndarray
@@ -114,10 +123,12 @@ class SelectedSubtrees(NamedTuple):
 class Work(NamedTuple):
     """Scratch space for a search: a table of extensions, the extensions seen, and the path to the last arc.
 
-    `tallies` has, for each order, the numbers of candidates, instances and survivors.
+    `bits` has the trees of the last sample that contain local instances of each extension. `tallies` has, for
+    each order, the numbers of candidates, instances and survivors.
     """
 
     table: np.ndarray
+    bits: np.ndarray
     signatures: np.ndarray
     met: np.ndarray
     path: np.ndarray
@@ -153,37 +164,54 @@ class SearchPosition(NamedTuple):
 
 
 @in_place
-def settle(table, signatures, numbers, row):
+def settle(job, table, bits, signatures, row):
     """Add the instances of a sample to the counts and the signature of an extension."""
-    bits = table[row, BITS]
-    if bits & ONLY_RIGHT:
+    own, sample = bits[row], table[row, STAMP] - 1
+    if own == 0:
+        return
+    right = own & job.rights[sample]
+    if right:
         table[row, PLUS] += 1
-    if bits & ONLY_WRONG:
+    if own != right:
         table[row, MINUS] += 1
-    if bits == ONLY_RIGHT:
-        table[row, GAIN] += 1
-        signatures[row] += numbers[table[row, STAMP] - 1]
-    elif bits == ONLY_WRONG:
-        table[row, LOSS] += 1
-        signatures[row] -= numbers[table[row, STAMP] - 1]
+    if table[row, FLAG] == 0 and own != job.everywhere[sample]:
+        table[row, GAIN if right else LOSS] += 1
+        signatures[row] += mix(mix(job.numbers[sample], own), own)
 
 
 @in_place
-def count_basic(job, table, signatures):
+def count_basic(job, table, bits, signatures):
     """Count all features of single arcs in the table, whose rows are features."""
     pairs = job.pairs
     for arc in range(job.distances.size):
-        met_bits = pairs.masks[arc] if job.distances[arc] < job.degree else ELSEWHERE
+        is_local = job.distances[arc] < job.degree
         stamp = pairs.owners[arc] + 1
         for place in range(job.features.indptr[arc], job.features.indptr[arc + 1]):
             row = job.features.ids[place]
             if table[row, STAMP] != stamp:
-                settle(table, signatures, job.numbers, row)
-                table[row, STAMP], table[row, BITS] = stamp, 0
-            table[row, BITS] |= met_bits
+                settle(job, table, bits, signatures, row)
+                table[row, STAMP], table[row, FLAG], bits[row] = stamp, 0, 0
+            if is_local:
+                bits[row] |= pairs.masks[arc]
+            else:
+                table[row, FLAG] = 1
             table[row, SIZE] += 1
     for row in range(table.shape[0]):
-        settle(table, signatures, job.numbers, row)
+        settle(job, table, bits, signatures, row)
+
+
+@in_place
+def is_selected(job, table, row):
+    """Return whether the gradient of an extension exceeds the threshold, or can exceed it if `job.is_any`."""
+    gain, loss = table[row, GAIN], table[row, LOSS]
+    return max(gain, loss) > job.threshold if job.is_any else abs(gain - loss) > job.threshold
+
+
+@in_place
+def mark_selected(job, table, is_found):
+    """Set which extensions are selected."""
+    for row in range(table.shape[0]):
+        is_found[row] = is_selected(job, table, row)
 
 
 @in_place
@@ -203,7 +231,7 @@ def fill_roots(job, table, roots):
             row = job.features.ids[place]
             if table[row, STAMP] != stamp:
                 begin_sample(table, row, stamp)
-            table[row, BITS] |= 1 if is_local else 0
+            table[row, FLAG] |= 1 if is_local else 0
             roots.arcs[table[row, PLACE]] = arc
             table[row, PLACE] += 1
     for row in range(table.shape[0]):
@@ -213,10 +241,10 @@ def fill_roots(job, table, roots):
 @in_place
 def begin_sample(table, row, stamp):
     """Start a sample, and remove the places in the previous sample if none of them was local."""
-    if table[row, STAMP] != 0 and (table[row, BITS] & BOTH) == 0:
+    if table[row, STAMP] != 0 and table[row, FLAG] == 0:
         table[row, PLACE] = table[row, START]
     table[row, START] = table[row, PLACE]
-    table[row, STAMP], table[row, BITS] = stamp, 0
+    table[row, STAMP], table[row, FLAG] = stamp, 0
 
 
 @in_place
@@ -310,9 +338,11 @@ def visit(job, work, number, n_slots, n_met, is_writing):
 def add_extension(job, work, extension, n_met, is_writing):
     """Count, or write, all features of an instance that is extended by an arc."""
     order, place, slot, arc, mask = extension
-    distance = 0 if mask != BOTH else min(work.places.distances[place], job.distances[arc])
-    bits = mask if distance <= job.degree - order - 1 else ELSEWHERE
-    stamp = job.pairs.owners[arc] + 1
+    sample = job.pairs.owners[arc]
+    is_shared = mask == job.everywhere[sample]
+    distance = min(work.places.distances[place], job.distances[arc]) if is_shared else 0
+    is_local = distance <= job.degree - order - 1
+    stamp = sample + 1
     base = slot * job.n_features
     table = work.table
     for at in range(job.features.indptr[arc], job.features.indptr[arc + 1]):
@@ -321,7 +351,7 @@ def add_extension(job, work, extension, n_met, is_writing):
             if table[row, SIZE] > 0:
                 if table[row, STAMP] != stamp:
                     begin_sample(table, row, stamp)
-                table[row, BITS] |= bits
+                table[row, FLAG] |= 1 if is_local else 0
                 write_place(work.places, place, order, arc, mask, distance, table[row, PLACE])
                 table[row, PLACE] += 1
             continue
@@ -332,9 +362,12 @@ def add_extension(job, work, extension, n_met, is_writing):
                 work.met[n_met] = row
                 n_met += 1
             else:
-                settle(table, work.signatures, job.numbers, row)
-            table[row, STAMP], table[row, BITS] = stamp, 0
-        table[row, BITS] |= bits
+                settle(job, table, work.bits, work.signatures, row)
+            table[row, STAMP], table[row, FLAG], work.bits[row] = stamp, 0, 0
+        if is_local:
+            work.bits[row] |= mask
+        else:
+            table[row, FLAG] = 1
         table[row, SIZE] += 1
     return n_met
 
@@ -361,13 +394,13 @@ def judge(job, work, n_met, number, n_found):
     n_kept, n_places = 0, work.stack.ends[number]
     for at in range(n_met):
         row = work.met[at]
-        settle(table, work.signatures, job.numbers, row)
+        settle(job, table, work.bits, work.signatures, row)
         work.tallies[order, 0, 1] += 1
         work.tallies[order, 1, 1] += table[row, SIZE]
         survives = max(table[row, PLUS], table[row, MINUS]) > job.threshold
         if survives:
             work.tallies[order, 2, 1] += 1
-            if abs(table[row, GAIN] - table[row, LOSS]) > job.threshold:
+            if is_selected(job, table, row):
                 if n_found < found.orders.size:
                     copy_codes(job, work.stack.codes, number, order, row, found.codes, n_found)
                     found.orders[n_found] = order + 1
@@ -418,6 +451,6 @@ def push(job, work, n_met, number, n_kept, n_places):
 def clear(work, n_met):
     """Reset the used rows of the table to zero."""
     for at in range(n_met):
-        work.signatures[work.met[at]] = np.uint64(0)
+        work.bits[work.met[at]], work.signatures[work.met[at]] = 0, np.uint64(0)
         for column in range(N_COLUMNS):
             work.table[work.met[at], column] = 0
