@@ -59,7 +59,7 @@ HELD_OUT = 2000
 MOST_SPLITS = 3
 LEAST_ROWS = 3
 """Minimum number of samples in which a conjunction holds."""
-WORK, LEAST_WORK = 8, 500_000
+WORK, LEAST_WORK = 4, 200_000
 """A search counts at most `WORK` times the number of entries of all samples, plus `LEAST_WORK`, per order."""
 FINAL_TOL = 1e-5
 
