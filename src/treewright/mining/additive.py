@@ -59,8 +59,9 @@ HELD_OUT = 2000
 MOST_SPLITS = 3
 LEAST_ROWS = 3
 """Minimum number of samples in which a conjunction holds."""
-WORK, LEAST_WORK = 8, 500_000
-"""A search counts at most `WORK` times the number of entries of all samples, plus `LEAST_WORK`, per order."""
+WORK, LEAST_WORK = 4, 200_000
+"""A search counts at most `WORK` times the number of entries of all samples, plus `LEAST_WORK`, per order.
+With several outputs, which share this number, it is doubled."""
 FINAL_TOL = 1e-5
 
 
@@ -400,14 +401,15 @@ class _Path:
             self._add(batch, self._find_columns(batch), penalty)
             return len(batch.conjunctions)
         if self._search is None:
-            work = WORK * int(self._rows.nnz) + LEAST_WORK
+            n_outputs = self.model.target.n_outputs
+            work = min(2, n_outputs) * (WORK * int(self._rows.nnz) + LEAST_WORK)
             self._search = LiteralSearch(
                 self._rows[self._train],
                 degree=self._options.degree,
                 negations=self._options.negations,
                 n_rows_min=LEAST_ROWS,
                 work=work,
-                n_outputs=self.model.target.n_outputs,
+                n_outputs=n_outputs,
             )
         size = max(FIRST_BATCH, int(BATCH_GROWTH * len(self._known)))
         margin = 2 * float(np.log(max(2, 2 * len(self._search.columns))))

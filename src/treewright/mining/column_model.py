@@ -56,7 +56,7 @@ class ColumnModel:
         self.intercept = np.zeros(target.n_outputs)
         self.scores = np.zeros((len(sample_weight), target.n_outputs))
         self.penalties = np.zeros(0)
-        self._objective = np.inf
+        self._objective, self._losses = np.inf, np.zeros(0)
 
     def add(self, columns: BinaryColumns, penalty: float) -> None:
         """Add a block of columns with weights of zero."""
@@ -84,7 +84,8 @@ class ColumnModel:
         """Return the sum of the losses plus the L2 penalty."""
         is_there = np.isfinite(self.penalties)
         shrinking = self.penalties[is_there] @ (self.values[is_there] ** 2).sum(axis=1)
-        return float(self.sample_weight @ self.target.losses(self.scores) + 0.5 * shrinking)
+        self._losses = self.target.losses(self.scores)
+        return float(self.sample_weight @ self._losses + 0.5 * shrinking)
 
     def fit(self, tol: float = TOL) -> None:
         """Fit all weights, starting from their current values."""
@@ -101,7 +102,8 @@ class ColumnModel:
     def _step(self, output: int, tol: float) -> None:
         """Take a Newton step for one output; halve it until the objective does not increase."""
         residual, curvature = (
-            each[:, output] * self.sample_weight for each in self.target.residuals(self.scores)
+            each * self.sample_weight
+            for each in self.target.output_residuals(self.scores, self._losses, output)
         )
         loss = QuadraticLoss(residual, curvature, np.zeros(len(residual)))
         before = self.values[:, output].copy()

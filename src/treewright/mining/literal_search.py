@@ -278,20 +278,21 @@ class LiteralSearch:
 
         All triples are also counted in the first search, and in later searches if no score is significant.
         """
-        for residual in residuals.T.astype(np.float32):
+        of_outputs = residuals.T.astype(np.float32)
+        for residual in of_outputs:
             self._find_pairs(residual, pool)
-            for order in range(3, self._degree + 1):
-                self._beam(residual, order, pool)
+        for order in range(3, self._degree + 1):
+            self._beam(of_outputs, order, pool)
         if self._degree < 3:
             return
         is_first, self._is_first = self._is_first, False
         if not is_first and pool.stands_out(len(self.columns)):
             self.is_exact = False
             return
-        for residual in residuals.T.astype(np.float32):
+        for residual in of_outputs:
             self._find_triples(residual, pool)
-            for order in range(4, self._degree + 1):
-                self._beam(residual, order, pool)
+        for order in range(4, self._degree + 1):
+            self._beam(of_outputs, order, pool)
 
     def _find_pairs(self, residual: npt.NDArray[np.float32], pool: "_Pool") -> None:
         columns = self._dense
@@ -360,19 +361,39 @@ class LiteralSearch:
 
     def _true(self, conjunctions: IntArray) -> npt.NDArray[np.float32]:
         """Return where conjunctions of dense columns are true, with one column per conjunction."""
-        true = np.ones((self._n_rows, len(conjunctions)), dtype=np.float32)
-        for items in conjunctions.T:
-            part = self._dense[:, np.where(items < 0, ~items, items) - self._first_dense]
-            true *= np.where(items < 0, 1 - part, part)
-        return true
+        true = np.ones((len(conjunctions), self._n_rows), dtype=np.float32)
+        columns = self._dense.T
+        for number, items in enumerate(conjunctions.tolist()):
+            for item in items:
+                if item < 0:
+                    true[number] -= true[number] * columns[~item - self._first_dense]
+                else:
+                    true[number] *= columns[item - self._first_dense]
+        return true.T
 
-    def _beam(self, residual: npt.NDArray[np.float32], order: int, pool: "_Pool") -> None:
-        """Extend the best conjunctions of dense columns by one more literal."""
+    def _beam(self, residuals: npt.NDArray[np.float32], order: int, pool: "_Pool") -> None:
+        """Extend the best conjunctions of dense columns by one more literal.
+
+        `residuals` has one row per output.
+        """
         parents, of_parents = pool.best(order - 1, BEAM, self._first_dense)
         if not len(parents):
             return
         self.is_exact = self.is_exact and order == 3  # where all triples are counted as well
-        columns, first, true = self._dense, self._first_dense, self._true(parents)
+        true = self._true(parents)
+        for residual in residuals:
+            self._extend_dense(residual, parents, of_parents, true, pool)
+
+    def _extend_dense(
+        self,
+        residual: npt.NDArray[np.float32],
+        parents: IntArray,
+        of_parents: FloatArray,
+        true: npt.NDArray[np.float32],
+        pool: "_Pool",
+    ) -> None:
+        """Score all extensions of conjunctions of dense columns for one output."""
+        columns, first, order = self._dense, self._first_dense, parents.shape[1] + 1
         both = (residual, residual * residual)
         sums = [(columns.T @ (true * each[:, np.newaxis])).T.astype(np.float64) for each in both]
         wholes = [(each @ true).astype(np.float64)[:, np.newaxis] for each in both]

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._typing import FloatArray
+from treewright.native.learn.softmax_loss import label_losses, label_residuals
 
 LEAST_CURVATURE = 1e-5
 """Minimum curvature, for rows whose label is predicted with certainty."""
@@ -23,6 +24,14 @@ class LossTarget(Protocol):
     def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the negative gradient and the curvature of the loss for each row and output."""
 
+    def output_residuals(
+        self, scores: FloatArray, losses: FloatArray, output: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the negative gradient and the curvature of the loss for each row and one output.
+
+        `losses` are the losses of these scores.
+        """
+
 
 class LabelTarget:
     """Labels of rows, from 0 to n_classes - 1; with two classes, the only output is for the second."""
@@ -31,25 +40,28 @@ class LabelTarget:
 
     def __init__(self, labels: npt.NDArray[np.int64], n_classes: int) -> None:
         self.n_outputs = 1 if n_classes == 2 else n_classes
-        self._labels = labels
-        chosen = np.array([1]) if n_classes == 2 else np.arange(n_classes)
-        self._is_right = (labels[:, np.newaxis] == chosen).astype(np.float64)
+        self._labels = np.ascontiguousarray(labels, dtype=np.int64)
 
     def losses(self, scores: FloatArray) -> FloatArray:
         """Return the negative log probability of each label."""
-        if self.n_outputs == 1:
-            signs = 1 - 2 * self._is_right[:, 0]
-            found: FloatArray = np.logaddexp(0, signs * scores[:, 0])
-            return found
-        highest = scores.max(axis=1)
-        own = scores[np.arange(len(scores)), self._labels]
-        losses: FloatArray = np.log(np.exp(scores - highest[:, np.newaxis]).sum(axis=1)) + highest - own
+        losses = np.empty(len(scores))
+        label_losses(self._labels, scores, losses)
         return losses
 
     def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the residual of each output's probability p, and p (1 - p)."""
-        shares = probabilities(scores)
-        return self._is_right - shares, np.maximum(shares * (1 - shares), LEAST_CURVATURE)
+        losses = self.losses(scores)
+        found = [self.output_residuals(scores, losses, output) for output in range(self.n_outputs)]
+        residuals, curvatures = (np.column_stack(each) for each in zip(*found, strict=True))
+        return residuals, curvatures
+
+    def output_residuals(
+        self, scores: FloatArray, losses: FloatArray, output: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the residual of the probability p of one output, and p (1 - p)."""
+        residuals, curvatures = np.empty(len(scores)), np.empty(len(scores))
+        label_residuals(self._labels, scores, losses, output, LEAST_CURVATURE, residuals, curvatures)
+        return residuals, curvatures
 
 
 class NumberTarget:
@@ -69,6 +81,13 @@ class NumberTarget:
     def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the error of each row, and 1 as its curvature."""
         return self._values - scores, np.ones_like(scores)
+
+    def output_residuals(
+        self, scores: FloatArray, losses: FloatArray, output: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the error of each row, and 1 as its curvature."""
+        residuals, curvatures = self.residuals(scores)
+        return residuals[:, output], curvatures[:, output]
 
 
 def probabilities(scores: FloatArray) -> FloatArray:
