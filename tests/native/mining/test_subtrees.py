@@ -328,3 +328,41 @@ def test_nothing_grows_from_nothing(degree):
     for growths in (grow(space, [], 0, degree), grow(space, pairs, 99, degree)):
         assert as_gradient(growths) == {}
         assert sum(growth.n_survivors for growth in growths) == 0
+
+
+@pytest.mark.parametrize("filter_memory", [None, 1 << 10])
+@pytest.mark.parametrize(("seed", "degree", "threshold", "root"), CASES)
+def test_a_search_of_lists_finds_what_any_choice_of_wrong_trees_can_select(
+    seed, degree, threshold, root, filter_memory
+):
+    lists = forests.draw_lists(seed)
+    features = forests.draw_features(seed, lists, root, N_FEATURES)
+    space = make_space(lists, features, root=root)
+    space.filter_memory = filter_memory
+    right = np.random.default_rng(seed).integers(np.diff(space.indptr))
+    search = space.search_lists(space.indptr[:-1] + right, float(threshold), degree)
+    found = {}
+    for _ in range(degree):
+        parts = [growth.features for growth in search.grow()]
+        for part, signatures in zip(parts, search.signatures, strict=True):
+            found.update(zip(map(tuple, part.tolist()), signatures.tolist(), strict=True))
+    search.close()
+    expected = {}
+    for gains, feature, trees in _vary(lists, features, degree, root, right.tolist()):
+        own = expected.setdefault(feature, ([0, 0], []))
+        own[0][0 if gains else 1] += 1
+        own[1].append(trees)
+    chosen = {feature: own[1] for feature, own in expected.items() if max(own[0]) > threshold}
+    assert found.keys() == chosen.keys()
+    for one, other in zip(list(chosen)[:-1], list(chosen)[1:], strict=True):
+        assert (found[one] == found[other]) == (chosen[one] == chosen[other])
+
+
+def _vary(lists, features, degree, root, rights):
+    """Yield whether the right tree has it, the feature, and its trees, for what only some trees have."""
+    for number, (trees, own, right) in enumerate(zip(lists, features, rights, strict=True)):
+        present = [twin.present(heads.tolist(), own, degree, root) for heads in trees]
+        for feature in set().union(*present):
+            having = tuple(at for at, each in enumerate(present) if feature in each)
+            if len(having) < len(present):
+                yield right in having, feature, (number, having)
