@@ -59,6 +59,8 @@ def list_trees(trees: Iterable[ConstTree]) -> list[ConstTree]:
     """Return constituency trees as a list; raise an error for a single tree or for other types."""
     if isinstance(trees, ConstTree | DepTree | str):
         raise InputError(f"one sentence was given, {str(trees)[:40]!r}; expected a list of trees")
+    if not isinstance(trees, Iterable):
+        raise InputError(f"the trees are of type {type(trees).__name__}; expected a list of ConstTree")
     found = list(trees)
     check_trees(found)
     return found
