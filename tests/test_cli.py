@@ -73,6 +73,16 @@ def test_convert_may_rewrite_the_file_it_reads(gold):
     assert gold.read_text() == GOLD
 
 
+def test_convert_does_not_drop_functions_and_traces_from_the_file_it_reads(brackets, fail):
+    found = "is also the input file, and would lose its function tags and traces"
+    message = f"treewright: {brackets} {found}; expected another file, or --functions and --traces"
+    assert fail("convert", brackets, brackets) == message
+    assert fail("convert", brackets, brackets, "--functions") == message
+    assert brackets.read_text() == BRACKETS
+    run("convert", brackets, brackets, "--functions", "--traces")
+    assert "NP-SBJ" in brackets.read_text()
+
+
 def test_convert_does_not_write_another_format_over_the_file_it_reads(brackets, fail):
     expected = f"treewright: {brackets} is also the input file, in brackets format; expected another file"
     assert fail("convert", brackets, brackets, "--to", "conllu") == expected
