@@ -396,6 +396,11 @@ def test_a_file_without_sentences_is_refused(fail, tmp_path):
     )
 
 
+def test_an_unknown_metric_is_named_as_an_option(gold, fail):
+    message = fail("evaluate", gold, gold, "--against", gold, "--metric", "bleu")
+    assert message.startswith("treewright: --metric is 'bleu'; expected one of uas, las")
+
+
 def test_the_options_of_a_comparison_reach_the_test_of_significance(gold, tmp_path):
     other = tmp_path / "other.conllu"
     other.write_text(GOLD.replace("2\tpunct", "1\tpunct"))
