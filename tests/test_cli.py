@@ -73,6 +73,16 @@ def test_convert_may_rewrite_the_file_it_reads(gold):
     assert gold.read_text() == GOLD
 
 
+def test_convert_does_not_drop_functions_and_traces_from_the_file_it_reads(brackets, fail):
+    found = "is also the input file, and would lose its function tags and traces"
+    message = f"treewright: {brackets} {found}; expected another file, or --functions and --traces"
+    assert fail("convert", brackets, brackets) == message
+    assert fail("convert", brackets, brackets, "--functions") == message
+    assert brackets.read_text() == BRACKETS
+    run("convert", brackets, brackets, "--functions", "--traces")
+    assert "NP-SBJ" in brackets.read_text()
+
+
 def test_convert_does_not_write_another_format_over_the_file_it_reads(brackets, fail):
     expected = f"treewright: {brackets} is also the input file, in brackets format; expected another file"
     assert fail("convert", brackets, brackets, "--to", "conllu") == expected
@@ -384,6 +394,11 @@ def test_a_file_without_sentences_is_refused(fail, tmp_path):
     assert "has no sentences; expected at least one" in fail(
         "evaluate", tmp_path / "empty", tmp_path / "empty"
     )
+
+
+def test_an_unknown_metric_is_named_as_an_option(gold, fail):
+    message = fail("evaluate", gold, gold, "--against", gold, "--metric", "bleu")
+    assert message.startswith("treewright: --metric is 'bleu'; expected one of uas, las")
 
 
 def test_the_options_of_a_comparison_reach_the_test_of_significance(gold, tmp_path):

@@ -193,6 +193,15 @@ def own_tags(folder, tmp_path_factory):
     return model
 
 
+def test_options_of_the_command_itself_are_named_as_options(own_tags, folder, tmp_path, fail):
+    (tmp_path / "in.txt").write_text("The fox sang.")
+    message = fail("parse", own_tags, tmp_path / "in.txt", "--language", "en", "--tags", "gold")
+    assert message == (
+        "treewright: --tags gold does not work with --language, because plain text has no tags; "
+        "expected --tags predicted"
+    )
+
+
 def test_plain_text_is_split_into_sentences_and_words(own_tags, tmp_path):
     pytest.importorskip("spacy")
     (tmp_path / "in.txt").write_text("The fox sang. A sailor\nslept!\n\nWhy?\n")

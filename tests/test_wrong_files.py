@@ -59,6 +59,13 @@ def test_what_has_no_words_is_refused_by_models_of_words(fail, files, tagger, na
     assert message == f"treewright: {files / name} looks like {LOOKS[name]}; {expected}"
 
 
+@pytest.mark.parametrize("name", ["conllu", "brackets", "props", "binary"])
+def test_what_is_no_text_is_not_split_by_the_rules_of_a_language(fail, files, tagger, name):
+    message = fail("parse", tagger, files / name, "--language", "en")
+    expected = "which --language does not split; expected plain text, or --raw"
+    assert message == f"treewright: {files / name} looks like {LOOKS[name]}, {expected}"
+
+
 @pytest.mark.parametrize("options", [(), ("--raw",)])
 @pytest.mark.parametrize("name", ["text", "text.conllu"])
 def test_utf_16_is_told_as_what_may_be_a_binary_file(fail, tmp_path, tagger, name, options):

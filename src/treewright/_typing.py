@@ -32,6 +32,8 @@ class Shown(Enum):
 
 Count: TypeAlias = Annotated[int, Range(1)]
 Folds: TypeAlias = Annotated[int, Range(2)]
+TreeCount: TypeAlias = Annotated[int, Range(1, 10_000)]
+"""Length of a k-best list."""
 NonNegativeInt: TypeAlias = Annotated[int, Range(0)]
 NonNegativeFloat: TypeAlias = Annotated[float, Range(0)]
 Fraction: TypeAlias = Annotated[float, Range(0, 1)]

@@ -368,3 +368,8 @@ def test_random_brackets_are_refused_or_read_whole(content):
 )
 def test_damaged_brackets_are_refused_or_read_whole(content, keep):
     check_no_half_measures(content, functions=keep, traces=keep)
+
+
+def test_what_is_no_text_is_not_parsed():
+    with pytest.raises(InputError, match=r"^the tree is of type int; expected text in Penn brackets$"):
+        tw.ConstTree.parse(3)

@@ -644,3 +644,17 @@ def test_errors_name_a_line_of_the_file_in_one_line_of_text(content):
 
 def joined(trees, layout):
     return "".join(format_tree(tree, layout) for tree in trees).encode()
+
+
+def test_what_is_no_tree_is_not_written(tmp_path):
+    with pytest.raises(InputError, match=r"^sentence 2 is of type int; expected a DepTree$"):
+        tw.write_conllu([tw.DepTree(["a"]), 3], tmp_path / "out.conllu")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("source", [None, b"x", 3])
+def test_what_is_no_file_is_not_read(source):
+    with pytest.raises(
+        InputError, match=r"^the source is of type \w+; expected a file name or an open file$"
+    ):
+        tw.read_conllu(source)

@@ -84,3 +84,8 @@ def test_heads_agree_with_the_outside_conversion_of_the_penn_sample(data_folder,
     gold = tw.read_conllu(folder / f"wsj-{part}.dep.conllu")
     trees = tw.read_brackets(folder / f"wsj-{part}.mrg")
     assert tw.metrics.attachment(gold, [tw.to_dependencies(tree) for tree in trees]).uas >= 99.5
+
+
+def test_what_is_no_tree_is_not_converted():
+    with pytest.raises(InputError, match=r"^the tree is of type str; expected a ConstTree$"):
+        tw.to_dependencies("(S (N a))")

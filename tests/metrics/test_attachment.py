@@ -100,3 +100,10 @@ def test_attachment_rejects_an_unknown_punctuation_rule():
     for trees in ([tree], []):
         with pytest.raises(InputError, match="punctuation is 'none'; expected one of True, unicode, penn"):
             tw.metrics.attachment(trees, trees, punctuation="none")
+
+
+def test_what_is_no_list_of_trees_is_not_scored():
+    with pytest.raises(InputError, match=r"^the sentences are a NoneType; expected a list of DepTree$"):
+        tw.metrics.attachment(None, None)
+    with pytest.raises(InputError, match=r"^sentence 1 is a int; expected a DepTree$"):
+        tw.metrics.attachment([3], [3])

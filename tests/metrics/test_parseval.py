@@ -121,3 +121,8 @@ def test_parseval_rejects_lists_of_different_lengths():
 def test_parseval_rejects_a_length_limit_below_one():
     with pytest.raises(InputError, match="max_length is 0; expected a positive number or None"):
         tw.metrics.parseval([], [], max_length=0)
+
+
+def test_what_is_no_tree_is_not_scored():
+    with pytest.raises(InputError, match=r"^a tree is of type int; expected a ConstTree$"):
+        tw.metrics.parseval([3], [3])

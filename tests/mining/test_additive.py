@@ -102,6 +102,35 @@ def test_weights_of_samples_and_classes_count():
     np.testing.assert_allclose(heavy.decision_function(X), same.decision_function(X))
 
 
+@pytest.mark.parametrize("threshold", ["auto", 3])
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ({0: 1, 1: -1.0}, "class_weight gives class 1 the weight -1.0; expected a number of at least 0"),
+        ({0: np.nan, 1: 1}, "class_weight gives class 0 the weight nan; expected a number of at least 0"),
+        ({0: "a", 1: 1}, "class_weight gives class 0 the weight 'a'; expected a number of at least 0"),
+    ],
+)
+def test_weights_of_classes_below_zero_are_refused(threshold, class_weight, message):
+    X, y = linear_data()
+    with pytest.raises(InputError, match=f"^{message}$"):
+        tw.ConjunctionClassifier(threshold=threshold, class_weight=class_weight).fit(X, y)
+
+
+def test_a_degree_above_the_number_of_columns_is_lowered():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (200, 5))
+    y = X[:, 0] & X[:, 1]
+    huge = tw.ConjunctionClassifier(degree=10**9).fit(X, y)
+    assert huge.conjunctions_ == tw.ConjunctionClassifier(degree=5).fit(X, y).conjunctions_
+
+
+@pytest.mark.parametrize("y", [["a", "1"], [{}, "1"], ["a", 1]])
+def test_a_target_of_texts_is_refused(y):
+    with pytest.raises(InputError, match=r"^y is not numeric \(.*\); expected a number for each sample$"):
+        tw.ConjunctionRegressor().fit([[0, 1], [1, 0]], y)
+
+
 def test_samples_of_no_weight_do_not_count():
     X, y = parity_data()
     y = np.where(np.arange(len(y)) < 500, 1 - y, y)

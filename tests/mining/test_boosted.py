@@ -255,6 +255,11 @@ def test_other_values_are_refused_with_a_remedy():
         ({"max_leaves": 1}, "max_leaves is 1; expected an integer of at least 2"),
         ({"eta": 1.1}, "eta is 1.1; expected a number from 0.1 to 1"),
         ({"class_weight": "even"}, "class_weight is 'even'; expected a dictionary, \"balanced\" or None"),
+        ({"class_weight": 3}, 'class_weight is 3; expected a dictionary, "balanced" or None'),
+        (
+            {"class_weight": {0: 1, 1: -1}},
+            "class_weight gives class 1 the weight -1; expected a number of at least 0",
+        ),
         ({"max_seconds": 0}, "max_seconds is 0; expected a number from 0.001 to 1e\\+09"),
         ({"sample_size": 0}, "sample_size is 0; expected an integer of at least 1"),
         ({"validation_fraction": 1.0}, "validation_fraction is 1.0; expected a number from 0.01 to 0.9"),

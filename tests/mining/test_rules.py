@@ -241,6 +241,14 @@ def test_wrong_options_are_named(fitted, options, message):
         tw.list_rules(*fitted, **options)
 
 
+@pytest.mark.parametrize("wrong", ["yes", None])
+def test_labels_that_are_no_class_are_refused(wrong):
+    X, y = parity_data()
+    model = tw.ConjunctionClassifier(degree=2, threshold=5).fit(X, y)
+    with pytest.raises(InputError, match=f"^y has {wrong!r} in row 0; expected a class of the model$"):
+        tw.compare_parts(model, X, np.array([wrong] * len(y)))
+
+
 def test_other_models_are_refused():
     X, y = parity_data()
     with pytest.raises(InputError, match="model is a LogisticRegression; expected a fitted Conjunction"):

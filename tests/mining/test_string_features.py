@@ -208,6 +208,12 @@ def test_bad_input_is_refused_in_one_line(kind, texts, labels, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("method", ["predict", "decision_function", "explain"])
+def test_a_classifier_that_is_not_fitted_says_so(method):
+    with pytest.raises(NotFittedError, match="StringFeatureClassifier instance is not fitted yet"):
+        getattr(tw.StringFeatureClassifier(), method)(["a"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

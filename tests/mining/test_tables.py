@@ -276,6 +276,13 @@ def test_other_values_are_refused_with_their_place(change, message):
         binarizer.transform(table.assign(**change))
 
 
+def test_columns_of_the_same_name_are_refused():
+    table, y = people()
+    twice = pd.concat([table, table], axis=1)
+    with pytest.raises(InputError, match=r"^X has several columns named 'age'; expected a different name"):
+        tw.TableBinarizer().fit(twice, y)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -102,6 +102,10 @@ def test_what_is_no_tree_is_refused_in_one_line(labeler):
             InputError, match=r"^one sentence was given, 'The cat'; expected a list of trees$"
         ):
             use("The cat")
+        with pytest.raises(
+            InputError, match=r"^the trees are of type NoneType; expected a list of ConstTree$"
+        ):
+            use(None)
 
 
 def test_nothing_in_nothing_out(labeler):

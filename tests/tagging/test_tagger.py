@@ -214,6 +214,11 @@ def test_words_pairs_and_trees_are_tagged_alike(trees, tagger):
     assert [tuple(tags) for tags in tagger.tag([tree.words for tree in trees[:3]])] == expected
 
 
+def test_gold_tags_are_those_of_trees(tagger):
+    with pytest.raises(InputError, match=r"^sentence 1 is a list; expected a DepTree$"):
+        tagger.score([[("The", "DET")]])
+
+
 @pytest.mark.parametrize("door", ["predict", "tag", "annotate"])
 @pytest.mark.parametrize(
     ("sentences", "message"),

@@ -450,6 +450,8 @@ def test_bodies_that_are_no_json_are_refused(client, content, declared, code):
     answer = client.post("/kbest", content=content, headers=headers)
     assert answer.status_code == code
     assert list(answer.json()) == ["error"]
+    if code == 400:
+        assert answer.json()["error"].startswith("the body is not JSON (")
 
 
 @given(text=st.text(max_size=60))

@@ -26,6 +26,12 @@ def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterat
     """
     with open_text_or_trees(source) as (content, stream):
         if request.language is not None:
+            if content != "text" and not request.raw:
+                found = TITLES[FORMATS[content].kind] if content in FORMATS else NO_TEXT
+                raise InputError(
+                    f"{source_name(source)} looks like {found}, which --language does not split; "
+                    "expected plain text, or --raw"
+                )
             yield split_by_rules(stream, request.language)
         elif (request.raw or content == "text") and tokenizer is not None:
             if request.fixed_heads:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from treewright._naming import named, setting
-from treewright._typing import FileName, Range, TagSource
+from treewright._typing import FileName, TagSource, TreeCount
 from treewright._validate import check_choice
 from treewright.data.files import STANDARD
 from treewright.errors import InputError
@@ -67,7 +67,7 @@ class Request:
         File of PropBank columns with the predicates of the same sentences.
     """
 
-    k: Annotated[int, Range(1, 10_000)] = 1
+    k: TreeCount = 1
     tags: TagSource | None = None
     confidence: bool = False
     fixed_heads: bool = False

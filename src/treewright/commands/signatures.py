@@ -18,6 +18,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import typer
+from typer.models import OptionInfo
 
 from treewright._naming import option_name, show_value, spelled_by
 from treewright._typing import Shown
@@ -161,6 +162,7 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
             for name, parameter in signature.items()
             if name not in groups and parameter.kind is not inspect.Parameter.VAR_KEYWORD
         ]
+        own_options = dict(filter(None, map(_find_option, own)))
         made = {group: options.declare() for group, options in groups.items()}
         options = sorted((each for group in made.values() for each in group), key=lambda each: each.is_last)
         parameters = [inspect.Parameter("context", KEYWORD, annotation=typer.Context)]
@@ -170,7 +172,7 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
         def spell(name: str) -> str:
             having = (each for each in groups.values() if name in each.names or name in each.spellings)
             found = next(having, None)
-            return found.spell(name) if found else name
+            return found.spell(name) if found else own_options.get(name, name)
 
         @wraps(command)
         def run(context: typer.Context, **values: Any) -> Any:  # noqa: ANN401
@@ -192,6 +194,14 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
         return run
 
     return decorate
+
+
+def _find_option(parameter: inspect.Parameter) -> tuple[str, str] | None:
+    """Return a parameter that a command declares itself, and its option; None if it is an argument."""
+    for each in get_args(parameter.annotation)[1:]:
+        if isinstance(each, OptionInfo):
+            return parameter.name, each.param_decls[0] if each.param_decls else option_name(parameter.name)
+    return None
 
 
 @dataclass(frozen=True)

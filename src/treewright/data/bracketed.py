@@ -129,6 +129,8 @@ def format_line(tree: ConstTree) -> str:
 
 def parse_tree(text: str, *, functions: bool, traces: bool, unescape: bool) -> ConstTree:
     """Read the single tree in `text`."""
+    if not isinstance(text, str):
+        raise InputError(f"the tree is of type {type(text).__name__}; expected text in Penn brackets")
 
     def lines() -> Iterator[tuple[int, str]]:
         for number, line in enumerate(text.split("\n"), start=1):

@@ -502,6 +502,8 @@ def _parse_odd_heads(
 def _write_trees(trees: Iterable[DepTree], target: Target, layout: Layout) -> None:
     with open_target(target) as stream:
         for index, tree in enumerate(track_writing(trees, target)):
+            if not isinstance(tree, DepTree):
+                raise InputError(f"sentence {index + 1} is of type {type(tree).__name__}; expected a DepTree")
             if layout is CONLLU and index == 0:
                 layout = declared_layout(tree.comments, str(target))
             stream.write(format_tree(tree, layout))

@@ -72,6 +72,11 @@ def convert_file(
             raise InputError(
                 f"{target} is also the input file, in {reading.name} format; expected another file"
             )
+        if reading.kind == "constituents" and not (functions and traces) and is_same_file(source, target):
+            raise InputError(
+                f"{target} is also the input file, and would lose its function tags and traces; expected "
+                f"another file, or {named('functions')} and {named('traces')}"
+            )
         _check_convertible(reading, writing, changes_arcs=bool(changes))
         for name, is_given in {"functions": functions, "traces": traces, "unescape": unescape}.items():
             if is_given and reading.kind != "constituents":

@@ -232,6 +232,10 @@ def _pieces(source: Source) -> Generator[bytes]:
     if isinstance(source, Begun):
         yield from source.pieces
     elif not isinstance(source, str | os.PathLike):
+        if not hasattr(source, "read"):
+            raise InputError(
+                f"the source is of type {type(source).__name__}; expected a file name or an open file"
+            )
         yield from _stream_pieces(source)
     elif os.fspath(source) == STANDARD:
         if sys.stdin is None:

@@ -162,6 +162,8 @@ def to_dependencies(tree: ConstTree, *, rules: str = "yamada-matsumoto") -> DepT
     >>> print(tw.to_dependencies(tree).heads)
     [2 3 0]
     """
+    if not isinstance(tree, ConstTree):
+        raise InputError(f"the tree is of type {type(tree).__name__}; expected a ConstTree")
     words = tree.without_traces()
     if words is None or words.is_leaf:
         raise InputError(f"tree {str(tree)[:40]!r} has no tagged word; expected at least one")

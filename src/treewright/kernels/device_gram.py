@@ -355,13 +355,16 @@ def check_device_kernel(kernel: Kernel) -> TreeKernel:
 def _find_device(torch: Any, name: str) -> Any:  # noqa: ANN401
     """Return a PyTorch device; reject one that cannot be used."""
     if str(name).startswith("cuda") and not torch.cuda.is_available():
-        raise InputError(f"device is {name!r}, but PyTorch finds no CUDA GPU; expected a GPU, or no device")
+        raise InputError(
+            f"{named('device')} is {name!r}, but PyTorch finds no CUDA GPU; expected a GPU, or no device"
+        )
     try:
         torch.zeros(1, dtype=torch.float64, device=name)
         return torch.device(name)
     except (RuntimeError, AssertionError, TypeError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"device is {name!r}; expected a device that PyTorch can use ({reason})") from error
+        expected = f"expected a device that PyTorch can use ({reason})"
+        raise InputError(f"{named('device')} is {name!r}; {expected}") from error
 
 
 def _find_memory(torch: Any, device: Any) -> int:  # noqa: ANN401

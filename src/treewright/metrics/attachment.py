@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._validate import check_choice
-from treewright.data.deptree import DepTree
+from treewright.data.deptree import DepTree, check_trees
 from treewright.errors import InputError
 from treewright.metrics.ratios import Ratio, percent
 
@@ -225,6 +225,8 @@ def find_difference(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> st
 
 
 def _check_aligned(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> None:
+    check_trees(gold)
+    check_trees(predicted)
     if difference := find_difference(gold, predicted):
         raise InputError(f"{difference}; expected the same words")
     for number, right in enumerate(gold, start=1):

@@ -188,6 +188,8 @@ def _row(*, errors: int = 0, skipped: int = 0) -> tuple[float, ...]:
 
 def _brackets(tree: ConstTree) -> _Brackets:
     """Return the words, tags and brackets that remain after evalb's deletions."""
+    if not isinstance(tree, ConstTree):
+        raise InputError(f"a tree is of type {type(tree).__name__}; expected a ConstTree")
     kept = tree.without_tags(DELETED)
     if kept is None:
         return _Brackets([], [], [])

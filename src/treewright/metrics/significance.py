@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from treewright._naming import named
 from treewright._validate import check_integer, check_number
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
@@ -240,7 +241,7 @@ def _count(
         ratio, names = ROLE_METRICS[metric], ROLE_COUNTS
     else:
         known = ", ".join([*ATTACHMENT_METRICS, *PARSEVAL_METRICS, *ROLE_METRICS])
-        raise InputError(f"metric is {metric!r}; expected one of {known}")
+        raise InputError(f"{named('metric')} is {metric!r}; expected one of {known}")
     return counts[0], counts[1], lambda totals: ratio.score(names, totals)
 
 

@@ -14,8 +14,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import _check_feature_names_in, _check_sample_weight
+from sklearn.utils.validation import _check_feature_names_in
 
 from treewright._typing import FloatArray, Integers
 from treewright._validate import check_integer, check_number
@@ -24,7 +23,7 @@ from treewright.learn.stagewise import StagewiseTrees, TreeStep
 from treewright.learn.trees import ForestField, join_trees, score_rows
 from treewright.mining.binary_estimator import BinaryEstimator
 from treewright.mining.classifier import INTERCEPT, Explanation, Reason
-from treewright.mining.estimator import choose, hold_out
+from treewright.mining.estimator import choose, hold_out, weigh_samples
 from treewright.model import Array, ListOf, Value, expect, is_within, saved
 from treewright.native.learn.boosting import DecisionForest
 from treewright.progress import report, task
@@ -220,11 +219,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         """Return the samples with positive weight, their class indices, and their weights."""
         rows, y, labels = self._check_samples(X, y)
         rows.sort_indices()
-        weights: FloatArray = _check_sample_weight(
-            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-        )
-        if self.class_weight is not None:
-            weights = weights * compute_sample_weight(self.class_weight, y)
+        weights = weigh_samples(sample_weight, self.class_weight, y, rows)
         if weights.all():
             return rows, labels, weights
         counted = np.flatnonzero(weights)
@@ -251,10 +246,6 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         if self.sample_size is not None:
             check_integer("sample_size", self.sample_size, minimum=1)
         check_number("validation_fraction", self.validation_fraction, low=0.01, high=0.9)
-        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
-            raise InputError(
-                f'class_weight is {self.class_weight!r}; expected a dictionary, "balanced" or None'
-            )
         if self.max_seconds is not None:
             check_number("max_seconds", self.max_seconds, low=1e-3, high=1e9)
         check_integer("n_jobs", self.n_jobs, minimum=1)

@@ -3,7 +3,8 @@
 import hashlib
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -297,7 +298,7 @@ def add_to_linear(
 ) -> Additive:
     """Select conjunctions that are added to a linear model, and store the history in an estimator."""
     options = AdditiveOptions(
-        degree=degree,
+        degree=min(degree, rows.shape[1]),
         negations=estimator.negations,
         max_iter=estimator.max_iter,
         validation_fraction=estimator.validation_fraction,
@@ -365,10 +366,24 @@ def weigh_samples(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True
     )
     if class_weight is not None:
+        _check_class_weight(class_weight)
         weights = weights * compute_sample_weight(class_weight, y)
     if not weights.any():
         raise InputError("all samples have a weight of 0; expected at least one above 0")
     return weights
+
+
+def _check_class_weight(class_weight: Any) -> None:  # noqa: ANN401
+    """Check that the weights of classes are finite and not negative."""
+    if not isinstance(class_weight, Mapping):
+        if not isinstance(class_weight, str) or class_weight != "balanced":
+            raise InputError(f'class_weight is {class_weight!r}; expected a dictionary, "balanced" or None')
+        return
+    for label, weight in class_weight.items():
+        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+            raise InputError(
+                f"class_weight gives class {label!r} the weight {weight!r}; expected a number of at least 0"
+            )
 
 
 def repeat_samples(weights: FloatArray) -> npt.NDArray[np.int64]:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from treewright._typing import Count, FloatArray, IntArray, NonNegativeInt, Range
 from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
+from treewright.errors import InputError
 from treewright.mining.binary import as_binary
 from treewright.mining.binary_estimator import refusing_text
 from treewright.mining.estimator import ADDED_DEGREE, add_to_linear, find_conjunctions, weigh_samples
@@ -131,6 +132,7 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
             Folder in which each step is saved; after an interruption, the same call resumes from it.
         """
         check_params(self)
+        y = _as_numbers(y)
         with refusing_text():
             X, y = validate_data(self, X, y, accept_sparse="csr", y_numeric=True)
         rows, y = as_binary(X), np.asarray(y, dtype=np.float64)
@@ -224,3 +226,13 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _as_numbers(y: Any) -> Any:  # noqa: ANN401
+    """Return a target of texts or objects as numbers, and any other target unchanged."""
+    if y is None or np.asarray(y).dtype.kind not in "OUS":
+        return y
+    try:
+        return np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"y is not numeric ({error}); expected a number for each sample") from error

@@ -563,12 +563,12 @@ def compare_parts(
 
 def _number_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the index of each label among the classes of a model."""
-    numbers = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    is_unknown = classes[numbers] != y
-    if is_unknown.any():
-        row = int(np.flatnonzero(is_unknown)[0])
-        raise InputError(f"y has {y[row]!r} in row {row}; expected a class of the model")
-    return numbers
+    found = {label: number for number, label in enumerate(classes.tolist())}
+    labels = y.tolist()
+    for row, label in enumerate(labels):
+        if label not in found:
+            raise InputError(f"y has {label!r} in row {row}; expected a class of the model")
+    return np.array([found[label] for label in labels], dtype=np.int64)
 
 
 def _as_odds(scores: FloatArray) -> FloatArray:

@@ -540,7 +540,8 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         ndarray, (n_texts,)
             The predicted class labels.
         """
-        predicted: npt.NDArray[Any] = self.classes_[choose(self.decision_function(X))]
+        chosen = choose(self.decision_function(X))
+        predicted: npt.NDArray[Any] = self.classes_[chosen]
         return predicted
 
     def explain(self, X: Any) -> list[Explanation]:  # noqa: ANN401

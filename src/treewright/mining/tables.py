@@ -304,6 +304,11 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
     def _check_table(self, X: Any, *, reset: bool) -> Any:  # noqa: ANN401
         """Return a data frame unchanged and anything else as an array; set or check names and width."""
         if _is_frame(X):
+            repeated = [name for name, count in Counter(X.columns).items() if count > 1]
+            if repeated:
+                raise InputError(
+                    f"X has several columns named {repeated[0]!r}; expected a different name for each"
+                )
             validate_data(self, X, reset=reset, skip_check_array=True)
             if len(X) == 0 or len(X.columns) == 0:
                 shape = f"{len(X)} rows and {len(X.columns)} columns"

@@ -50,6 +50,8 @@ def read_treebanks(
 
 def check_trees(trees: Sequence[ConstTree]) -> None:
     """Raise an error unless all trees are constituency trees."""
+    if not isinstance(trees, Iterable):
+        raise InputError(f"the trees are of type {type(trees).__name__}; expected a list of ConstTree")
     for at, tree in enumerate(trees, 1):
         if not isinstance(tree, ConstTree):
             raise InputError(f"tree {at} is {repr(tree)[:60]}; expected a ConstTree")
@@ -59,7 +61,7 @@ def list_trees(trees: Iterable[ConstTree]) -> list[ConstTree]:
     """Return constituency trees as a list; raise an error for a single tree or for other types."""
     if isinstance(trees, ConstTree | DepTree | str):
         raise InputError(f"one sentence was given, {str(trees)[:40]!r}; expected a list of trees")
-    found = list(trees)
+    found = list(trees) if isinstance(trees, Iterable) else trees
     check_trees(found)
     return found
 
@@ -83,7 +85,8 @@ def split_dev(
     trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None, random_state: int
 ) -> tuple[list[ConstTree], list[ConstTree]]:
     """Return the training trees and the evaluation trees, without traces and empty trees."""
-    check_trees([*trees, *(dev or [])])
+    check_trees(trees)
+    check_trees(dev or [])
     whole = with_words(trees)
     if not whole:
         raise InputError("there are no training trees with words; expected at least one")

@@ -353,6 +353,7 @@ class Tagger(Annotator):
         TaggingScore
             The accuracy of each column in percent.
         """
+        check_trees(trees)
         return compare_tags(trees, self.predict(trees))
 
     def has_classes(self, words: Sequence[str]) -> list[bool]:

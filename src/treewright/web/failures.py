@@ -71,6 +71,9 @@ def _answer_untagged(request: Request, error: Exception) -> Response:
 def _answer_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sentence = error.detail
+    if error.status_code == 400 and isinstance(error.__cause__, UnicodeDecodeError | RecursionError):
+        reason = "too deeply nested" if isinstance(error.__cause__, RecursionError) else "not UTF-8"
+        return failure(400, f"the body is not JSON ({reason}); expected a JSON object")
     path = quote(request.url.path)
     if sentence == HTTPStatus(error.status_code).phrase:  # the framework adds nothing to the code
         if error.status_code == 404:

@@ -634,3 +634,9 @@ def test_a_penalty_that_is_refused_leaves_nothing_to_go_on_from(treebank, tmp_pa
     with pytest.raises(InputError, match="lowest_penalty is 100000"):
         make_parser(lowest_penalty=100000.0).fit(treebank[:20], checkpoint=folder)
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("kind", [tw.ConstituentParser, tw.LeftCornerParser, tw.SpanParser])
+def test_training_without_trees_is_refused(kind):
+    with pytest.raises(InputError, match=r"^the trees are of type NoneType; expected a list of ConstTree$"):
+        kind().fit(None)

@@ -569,6 +569,11 @@ def test_what_is_no_list_of_tagged_sentences_is_refused(parser, door, sentences,
     assert str(caught.value).startswith(message)
 
 
+def test_more_trees_than_fit_into_memory_are_refused(parser, test):
+    with pytest.raises(InputError, match=r"^k is 1000000000; expected an integer from 1 to 10000$"):
+        parser.kbest(test, k=10**9)
+
+
 def test_a_treebank_that_is_tagged_in_part_is_parsed(parser, test):
     untagged = tw.DepTree(test[0].words)
     assert len(parser.predict([test[1], untagged])) == 2

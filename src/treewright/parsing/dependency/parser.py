@@ -17,8 +17,9 @@ from treewright._typing import (
     NonNegativeInt,
     Range,
     TagSource,
+    TreeCount,
 )
-from treewright._validate import check_integer, check_params
+from treewright._validate import check_integer, check_param, check_params
 from treewright.annotation.sentences import SentenceLike, TagColumn
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
@@ -471,7 +472,7 @@ class DependencyParser(DependencyAnnotator):
             For each sentence, the required heads as ``{word: head}``. Candidates and probabilities are
             restricted to trees with these arcs, which are kept even if pruning would remove them.
         """
-        check_integer("k", k, minimum=1)
+        check_param("k", k, TreeCount)
         trees = self.read_sentences(sentences)
         return self._spread(
             lambda batch, fixed: self._parse(batch, k, fixed, with_probabilities=True), trees, k, fixed
@@ -492,7 +493,7 @@ class DependencyParser(DependencyAnnotator):
             For each sentence, the required heads as ``{word: head}``. Only trees with these heads are
             considered.
         """
-        check_integer("k", k, minimum=1)
+        check_param("k", k, TreeCount)
         check_trees(trees)
         self.check_is_fitted()
         return self._spread(
