@@ -190,6 +190,11 @@ def test_without_a_dev_set_some_lists_are_put_aside(parser, train, test, cache):
     assert any("of 144 lists" in line for line in lines)
 
 
+def test_a_single_training_sentence_is_refused(train):
+    with pytest.raises(InputError, match=r"^there is one training sentence; expected at least two"):
+        tw.DependencyReranker(parser=tw.DependencyParser(epochs=1, runs=1)).fit(train[:1])
+
+
 def test_a_parser_without_training_is_trained_first(train, dev):
     options = tw.DependencyParser(order=1, epochs=1, runs=1, table_bits=14)
     reranker = DependencyReranker(parser=options, space="template", **QUICK).fit(train[:40], dev[:10])

@@ -12,6 +12,7 @@ from treewright._typing import IntArray
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
 from treewright.data.documents import resolve_fold_by
+from treewright.errors import InputError
 from treewright.metrics.calibration import reliability
 from treewright.mining.gradient import GradientMiner
 from treewright.mining.problem import list_problem
@@ -83,6 +84,8 @@ class RerankerTrainer:
     def train(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> LearntReranker:
         """Train on a treebank: first the parser if necessary, then the reranker."""
         options, steps = self.reranker, self.steps
+        if len(trees) == 1:
+            raise InputError("there is one training sentence; expected at least two for jackknife folds")
         parser = self._fitted_parser(trees, dev)
         lists = jackknife_lists(
             parser.with_params(fold_by=resolve_fold_by(parser.fold_by, trees, dev)),
