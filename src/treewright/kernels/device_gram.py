@@ -196,7 +196,8 @@ class DeviceGram:
                 found = groups[np.unique(bags.ids[ends[0] : ends[1]])]
                 sizes = np.bincount(found[found >= 0])
                 n_pairs = max(n_pairs, int((sizes.astype(np.int64) ** 2).sum()))
-        return 2 * VALUE * n_pairs + 12 * VALUE * n_trees**2
+        # Besides the tile under evaluation, some finished tiles wait to be written.
+        return 2 * VALUE * n_pairs + (12 + 2 * N_WRITERS) * VALUE * n_trees**2
 
     @property
     def _room(self) -> int:
