@@ -64,10 +64,15 @@ class TreeGrower:
         Maximum number of leaves of a tree.
     damping : float
         Positive constant added to the curvature of each leaf.
+    max_depth : int, optional
+        Maximum number of features on the path to a leaf; by default, only `max_leaves` limits it.
     """
 
-    def __init__(self, data: BinaryMatrix, *, max_leaves: int, damping: float) -> None:
+    def __init__(
+        self, data: BinaryMatrix, *, max_leaves: int, damping: float, max_depth: int | None = None
+    ) -> None:
         self._data, self._damping = data, damping
+        self._max_depth = max_leaves if max_depth is None else max_depth
         # Memory of zeros is taken only where it is used.
         self._table = FeatureSums(
             np.zeros((max_leaves, data.n_features, 3)),
@@ -76,9 +81,9 @@ class TreeGrower:
         )
         self._tree = make_tree(2 * max_leaves - 1)
         size = 2 * max_leaves - 1
-        begins, ends, labels, places, splits = (np.zeros(size, dtype=np.int64) for _ in range(5))
+        begins, ends, labels, places, depths, splits = (np.zeros(size, dtype=np.int64) for _ in range(6))
         gradients, curvatures, gains = (np.zeros(size) for _ in range(3))
-        self._nodes = GrownNodes(begins, ends, labels, places, gradients, curvatures, gains, splits)
+        self._nodes = GrownNodes(begins, ends, labels, places, depths, gradients, curvatures, gains, splits)
         self._positions = np.empty(data.n_examples, dtype=np.int32)
         self._labels: Leaves = np.empty(data.n_examples, dtype=np.int32)
 
@@ -110,7 +115,8 @@ class TreeGrower:
         weights : ndarray of float, optional
             Weights of the examples in the sample.
         """
-        limits = GrowthLimits(penalty, self._damping, ROUNDING * float(slopes.curvatures.sum()))
+        least = ROUNDING * float(slopes.curvatures.sum())
+        limits = GrowthLimits(penalty, self._damping, least, self._max_depth)
         if sample is None:
             chosen, used = np.arange(self._data.n_examples, dtype=np.int32), slopes
         else:
@@ -138,7 +144,7 @@ class TreeGrower:
             leaves = np.flatnonzero(tree.features < 0)
             by_label[self._nodes.labels[leaves]] = tree.values[leaves]
         stagewise.add_values(self._labels, by_label, scores)
-        return prune_tree(tree), fall
+        return tree, fall
 
     def _percolate(self, tree: DecisionTree, slopes: GradientPair) -> None:
         """Assign all examples to leaves, and sum the gradients and curvatures in each leaf."""
@@ -289,11 +295,12 @@ class StagewiseTrees:
             sample=sample,
             weights=weights,
         )
-        self.last_trees[number] = tree
         n_leaves, n_nonzero = 0, 0
         if tree is not None:
+            tree = prune_tree(tree)
             self.trees[number].append(tree)
             n_leaves, n_nonzero = (len(tree.features) + 1) // 2, int(np.count_nonzero(tree.values))
+        self.last_trees[number] = tree
         self.steps[number].append(TreeStep(self.penalty, n_leaves, n_nonzero, loss))
         return fall / loss if loss > 0 else 0.0
 

@@ -4,7 +4,7 @@ Each path starts from the linear model whose L2 penalty is the best on held-out 
 for the conjunctions that best explain the residuals, adds a batch of them, and refits all weights under an L2
 penalty, which is also tuned. The same steps are run on every split. The number of steps is chosen on all
 held-out samples together; these steps are then repeated on all samples, with the conjunctions found in the
-splits.
+splits. Boosted trees, whose leaves are conjunctions as well, can get a share of the scores.
 """
 
 import time
@@ -28,10 +28,12 @@ from treewright.mining.column_model import (
 from treewright.mining.literal_search import RIDGE, LiteralSearch
 from treewright.mining.reports import PathStep
 from treewright.mining.targets import LossTarget
+from treewright.mining.tree_leaves import BoostedTreeLeaves, TreeColumns, WeightedLeaves
 from treewright.model import State
 from treewright.native.learn.columns import BinaryColumns
 from treewright.native.mining.literals import LiteralLimits, accept, score_columns
 from treewright.progress import report, task
+from treewright.scale import one_blas_thread
 
 LINEAR_PENALTIES = (NO_WEIGHT, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 """L2 penalties of single columns, from infinite (only the intercept remains) to almost no shrinkage."""
@@ -48,12 +50,16 @@ NOISE = 4.0
 """Score statistic that the best of many conjunctions can reach by chance."""
 FALL, LEAST_STATISTIC = 0.65, 1.5
 """Below `NOISE`, the factor by which the minimum statistic falls per batch, and its lowest value."""
+CANDIDATES = 100
+"""Number of conjunctions that a search returns, in addition to twice the maximum size of the batch."""
 SLACK = 0.9
 """In the final fit, conjunctions need this fraction of the minimum statistic that applied in the splits."""
 PATIENCE = 2
 """Early-stopping patience: number of steps without a gain."""
 GAIN, LOSS = 0.25, 2.0
 """Minimum improvement of the best loss, and the increase that ends the path, both in standard errors."""
+FIRST_GAIN = 1.0
+"""Minimum improvement of the linear model by conjunctions, in standard errors."""
 HELD_OUT = 2000
 """Target number of held-out samples, summed over all splits."""
 MOST_SPLITS = 3
@@ -63,6 +69,17 @@ WORK, LEAST_WORK = 4, 200_000
 """A search counts at most `WORK` times the number of entries of all samples, plus `LEAST_WORK`, per order.
 With several outputs, which share this number, it is doubled."""
 FINAL_TOL = 1e-5
+MOST_ROUNDS, TREE_PATIENCE = 60, 5
+"""Maximum number of rounds of boosted trees, and the number of rounds without a gain that ends them."""
+SHARES = (0.25, 0.5, 0.75, 1.0)
+"""Shares of the scores that boosted trees can get."""
+SHARE_GAIN = 1.0
+"""Minimum improvement of the loss by boosted trees, in standard errors."""
+TREND = 5
+"""Number of rounds from which the further improvement of boosted trees is estimated."""
+OUT_OF_REACH = 3.0
+"""The search for conjunctions below `NOISE` ends if boosted trees are ahead by this many times the gain of the
+last step."""
 
 
 class StepReport(NamedTuple):
@@ -86,6 +103,8 @@ class AdditiveOptions:
     """Options of `AdditiveFit`."""
 
     degree: int
+    tree_degree: int
+    """Maximum number of literals of the leaves of boosted trees; 1 for no trees."""
     negations: bool
     max_iter: int
     validation_fraction: float
@@ -141,6 +160,14 @@ class _Step(NamedTuple):
     statistic: float
 
 
+class _Boosted(NamedTuple):
+    """The number of rounds of boosted trees with the lowest held-out loss; these losses, and all scores."""
+
+    n_rounds: int
+    losses: FloatArray
+    scores: list[FloatArray]
+
+
 class AdditiveFit:
     """Selects conjunctions for one target.
 
@@ -179,6 +206,7 @@ class AdditiveFit:
         self._checkpoint = checkpoint
         self._deadline = None if options.max_seconds is None else time.monotonic() + options.max_seconds
         self._is_out_of_time = False
+        self._tree_columns = TreeColumns(rows, options.tree_degree) if options.tree_degree > 1 else None
         state = checkpoint.load("additive") if checkpoint else None
         if state is not None:
             for split, batches in zip(self._splits, state.values["batches"], strict=True):
@@ -196,15 +224,23 @@ class AdditiveFit:
         part[sequence] = np.arange(n_rows) % n_parts
         return [(part == each) & (self._sample_weight > 0) for each in range(n_splits)]
 
+    @one_blas_thread
     def fit(self) -> Additive:
         """Choose the linear model and the number of steps on held-out samples, then fit on all samples."""
         linear = self._choose_linear()
         steps = [_Step(self._losses(), self._states(), FIRST_PENALTY, 0, np.inf)]
         history: list[StepReport] = []
+        boosted = self._boost(self._tree_columns) if self._tree_columns is not None else None
         if self._options.degree > 1:
-            self._follow(steps, history)
+            self._follow(steps, history, np.inf if boosted is None else self._mean(boosted.losses))
         chosen = self._choose(steps)
         linear = self._choose_linear_again(steps[chosen], linear) if chosen else linear
+        share = 0.0
+        if boosted is not None:
+            self._set_states(steps[chosen].states)
+            for split in self._splits:
+                split.fit_linear(LINEAR_PENALTIES[linear])
+            share = self._choose_share(boosted)
         final = _Path(self._rows, self._columns, self._target, self._sample_weight, self._options)
         final.fit_linear(LINEAR_PENALTIES[linear])
         for number in range(1, chosen + 1):
@@ -218,6 +254,11 @@ class AdditiveFit:
         if not is_exact:
             report("the search left out conjunctions that would have taken too long to count")
         orders, weights, intercept = final.selected()
+        if self._tree_columns is not None and boosted is not None and share:
+            trees = BoostedTreeLeaves(self._tree_columns, self._target, self._sample_weight)
+            for _ in range(boosted.n_rounds):
+                trees.grow()
+            orders, weights, intercept = _mix(orders, weights, intercept, trees.leaves(), share)
         orders = {
             order: np.where(each < 0, ~self._kept[~np.minimum(each, -1)], self._kept[np.maximum(each, 0)])
             for order, each in orders.items()
@@ -226,10 +267,14 @@ class AdditiveFit:
 
     def _losses(self) -> FloatArray:
         """Return the losses of the held-out samples of each split."""
+        return self._losses_of([split.model.scores for split in self._splits])
+
+    def _losses_of(self, scores: list[FloatArray]) -> FloatArray:
+        """Return the losses of the held-out samples, given the scores of all samples in each split."""
         return np.concatenate(
             [
-                self._target.losses(split.model.scores)[held_out]
-                for split, held_out in zip(self._splits, self._held_out, strict=True)
+                self._target.losses(each)[held_out]
+                for each, held_out in zip(scores, self._held_out, strict=True)
             ]
         )
 
@@ -271,8 +316,52 @@ class AdditiveFit:
         self._set_states(states)
         return chosen
 
-    def _follow(self, steps: list[_Step], history: list[StepReport]) -> None:
-        """Add batches of conjunctions until early stopping."""
+    def _boost(self, columns: TreeColumns) -> _Boosted:
+        """Grow trees on all splits until early stopping."""
+        weights = [np.where(each, 0.0, self._sample_weight) for each in self._held_out]
+        ensembles = [BoostedTreeLeaves(columns, self._target, each) for each in weights]
+        losses = self._losses_of([each.scores for each in ensembles])
+        best = _Boosted(0, losses, [each.scores.copy() for each in ensembles])
+        means = [self._mean(losses)]
+        linear = self._mean(self._losses())
+        with task("boosting trees", total=MOST_ROUNDS, unit="rounds") as counted:
+            while len(means) <= MOST_ROUNDS and not self._is_late():
+                has_grown = [each.grow() for each in ensembles]
+                counted.advance()
+                losses = self._losses_of([each.scores for each in ensembles])
+                means.append(self._mean(losses))
+                number = len(means) - 1
+                if means[-1] < means[best.n_rounds]:
+                    best = _Boosted(number, losses, [each.scores.copy() for each in ensembles])
+                # Gains become smaller from round to round, so this is the most that further rounds can gain.
+                trend = (means[max(0, number - TREND)] - means[-1]) / min(number, TREND)
+                is_hopeless = number >= TREND and means[-1] - linear > trend * (MOST_ROUNDS - number)
+                if number - best.n_rounds >= TREE_PATIENCE or is_hopeless or not any(has_grown):
+                    break
+        report(f"boosted trees: {best.n_rounds} rounds, held-out loss {means[best.n_rounds]:.5f}")
+        return best
+
+    def _choose_share(self, boosted: _Boosted) -> float:
+        """Return the share of the scores that boosted trees get; the rest is that of the current models."""
+        without = self._losses()
+        mixed = {
+            share: self._losses_of(
+                [
+                    share * trees + (1 - share) * split.model.scores
+                    for trees, split in zip(boosted.scores, self._splits, strict=True)
+                ]
+            )
+            for share in SHARES
+        }
+        share = min(SHARES, key=lambda each: self._mean(mixed[each]))
+        gain = without - mixed[share]
+        is_better = self._mean(gain) > SHARE_GAIN * self._error(gain)
+        verdict = f"a share of {share:g} of the scores" if is_better else "not used"
+        report(f"boosted trees: {verdict}, held-out loss {self._mean(mixed[share]):.5f}")
+        return share if is_better else 0.0
+
+    def _follow(self, steps: list[_Step], history: list[StepReport], tree_loss: float) -> None:
+        """Add batches of conjunctions until early stopping, or until boosted trees are out of reach."""
         best = 0
         with task("adding conjunctions", total=self._options.max_iter, unit="steps") as counted:
             while len(steps) <= self._options.max_iter and not self._is_late():
@@ -292,6 +381,9 @@ class AdditiveFit:
                 )
                 report(str(history[-1]), history[-1])
                 gain = steps[best].losses - step.losses
+                behind = self._mean(step.losses) - tree_loss
+                if statistic < NOISE and behind > OUT_OF_REACH * max(0.0, self._mean(gain)):
+                    break
                 if self._mean(gain) > GAIN * self._error(gain):
                     best = len(steps) - 1
                 if len(steps) - 1 - best >= PATIENCE or self._mean(gain) < -LOSS * self._error(gain):
@@ -332,7 +424,7 @@ class AdditiveFit:
         allowed = 1.0 if self._options.one_standard_error else GAIN
         for number, step in enumerate(steps[:best]):
             loss = step.losses - steps[best].losses
-            if self._mean(loss) <= allowed * self._error(loss):
+            if self._mean(loss) <= (allowed if number else max(allowed, FIRST_GAIN)) * self._error(loss):
                 return number
         return best
 
@@ -419,7 +511,7 @@ class _Path:
             margin = min(margin, least**2)
         residuals = self._residuals()
         found = self._search.find(
-            residuals[0][self._train], 2 * size + 500, margin=margin, least=least**2, share=share**2
+            residuals[0][self._train], 2 * size + CANDIDATES, margin=margin, least=least**2, share=share**2
         )
         names = [tuple(each) for part in found for each in part.literals.tolist()]
         is_new = np.array([each not in self._known for each in names], dtype=np.bool_)
@@ -524,6 +616,30 @@ def distinct_columns(rows: csr_matrix, *, complements: bool) -> IntArray:
         if own not in kept and not (complements and int(opposite[column]) in kept):
             kept[own] = column
     return np.array(sorted(kept.values()), dtype=np.int32)
+
+
+def _mix(
+    orders: dict[int, IntArray],
+    weights: FloatArray,
+    intercept: FloatArray,
+    leaves: WeightedLeaves,
+    share: float,
+) -> tuple[dict[int, IntArray], FloatArray, FloatArray]:
+    """Return the conjunctions of a linear model and of trees, with the means of their weights.
+
+    The weight of the trees is `share`.
+    """
+    names = [tuple(each) for part in orders.values() for each in part.tolist()]
+    both = {name: (1 - share) * each for name, each in zip(names, weights, strict=True)}
+    for name, each in leaves.weights.items():
+        both[name] = both.get(name, 0.0) + share * each
+    used = sorted((name for name in both if both[name].any()), key=lambda each: (len(each), each))
+    found = {
+        order: np.array([name for name in used if len(name) == order], dtype=np.int32)
+        for order in sorted({len(name) for name in used})
+    }
+    values = np.array([both[name] for name in used]).reshape(len(used), len(intercept))
+    return found, values, (1 - share) * intercept + share * leaves.intercept
 
 
 def _join(batches: list[_Batch]) -> _Batch:

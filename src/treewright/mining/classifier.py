@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -111,8 +111,8 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
     Parameters
     ----------
     degree : int or "auto"
-        Maximum number of features in a conjunction. "auto" is 5 if conjunctions are added to a linear model,
-        and 3 otherwise.
+        Maximum number of features in a conjunction. "auto" is 5 if conjunctions are added to a linear model
+        (8 for the leaves of trees), and 3 otherwise.
     threshold : float or "auto"
         L1 threshold; a higher one selects fewer conjunctions. If "auto", conjunctions are added to a linear
         model of all columns while the held-out loss falls.
@@ -142,6 +142,9 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         1 selects conjunctions, with a threshold chosen on held-out samples.
     negations : bool
         Allow negated columns in conjunctions that are added to a linear model.
+    trees : bool
+        Also boost decision trees, whose leaves are conjunctions, and average the weights of both models if
+        this lowers the held-out loss. Leaves have negated columns, so ``negations=False`` excludes trees.
     one_standard_error : bool
         Select the fewest conjunctions with a loss within one standard error of the lowest.
     max_seconds : float, optional
@@ -206,6 +209,11 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
     ['yes']
     """
 
+    EFFECTIVE_IF: ClassVar = {
+        **ConjunctionEstimator.EFFECTIVE_IF,
+        "trees": {"threshold": ("auto",), "linear": (True,)},
+    }
+
     def __init__(
         self,
         *,
@@ -222,6 +230,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         validation_fraction: Annotated[float, Range(0.01, 0.9)] = 0.2,
         linear: bool = True,
         negations: bool = True,
+        trees: bool = True,
         one_standard_error: bool = False,
         max_seconds: Annotated[float, Range(0)] | None = None,
         memory_limit: LimitedMemory | None = None,
@@ -240,6 +249,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         self.validation_fraction = validation_fraction
         self.linear = linear
         self.negations = negations
+        self.trees = trees
         self.one_standard_error = one_standard_error
         self.max_seconds = max_seconds
         self.memory_limit = memory_limit
@@ -306,7 +316,9 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         checkpoint: str | os.PathLike[str] | None,
     ) -> None:
         """Add conjunctions to a linear model, and train `final_estimator` on them if it is given."""
-        added = self._add_to_linear(rows, labels, weights, checkpoint)
+        added = self._add_to_linear(
+            rows, labels, weights, checkpoint, has_trees=self.trees and self.negations
+        )
         if self.final_estimator is None:
             coef = np.ascontiguousarray(added.weights.T)
             self.final_estimator_ = Linear(self.classes_, coef, added.intercept)

@@ -5,7 +5,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,9 @@ from treewright.mining.targets import LabelTarget, LossTarget
 from treewright.model import Array, Arrays, Value, expect, is_within, saved
 from treewright.scale import Client
 
-ADDED_DEGREE, MINED_DEGREE = 5, 3
-"""Values of `degree="auto"`: if conjunctions are added to a linear model, and if they are mined."""
+ADDED_DEGREE, LEAF_DEGREE, MINED_DEGREE = 5, 8, 3
+"""Values of `degree="auto"`: for conjunctions that are added to a linear model, for the leaves of boosted
+trees, and for conjunctions that are mined."""
 DIRECT_ROUNDS = 5
 """Maximum number of rounds of a miner that starts at its final threshold, with `path="auto"`."""
 FINAL_RATE = 0.3
@@ -126,13 +127,24 @@ class ConjunctionEstimator(BinaryEstimator):
         labels: npt.NDArray[np.int64],
         sample_weight: FloatArray,
         checkpoint: str | os.PathLike[str] | None,
+        *,
+        has_trees: bool = False,
     ) -> Additive:
-        """Select conjunctions that are added to a linear model."""
+        """Select conjunctions that are added to a linear model, and optionally boost trees."""
         kept = None
         if checkpoint is not None:
             kept = Checkpoint(checkpoint, self._identity(rows, labels, sample_weight))
         target = LabelTarget(labels, len(self.classes_))
-        return add_to_linear(self, self._highest_order, rows, target, labels, sample_weight, kept)
+        return add_to_linear(
+            self,
+            self.degree,  # type: ignore[arg-type]
+            rows,
+            target,
+            labels,
+            sample_weight,
+            kept,
+            has_trees=has_trees,
+        )
 
     def _mine(
         self,
@@ -289,16 +301,19 @@ class ConjunctionEstimator(BinaryEstimator):
 
 def add_to_linear(
     estimator: Any,  # noqa: ANN401
-    degree: int,
+    degree: int | Literal["auto"],
     rows: csr_matrix,
     target: LossTarget,
     strata: npt.NDArray[np.int64] | None,
     sample_weight: FloatArray,
     checkpoint: Checkpoint | None,
+    *,
+    has_trees: bool,
 ) -> Additive:
     """Select conjunctions that are added to a linear model, and store the history in an estimator."""
     options = AdditiveOptions(
-        degree=min(degree, rows.shape[1]),
+        degree=min(ADDED_DEGREE if degree == "auto" else degree, rows.shape[1]),
+        tree_degree=(LEAF_DEGREE if degree == "auto" else degree) if has_trees else 1,
         negations=estimator.negations,
         max_iter=estimator.max_iter,
         validation_fraction=estimator.validation_fraction,

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.mining.binary import as_binary
 from treewright.mining.binary_estimator import refusing_text
-from treewright.mining.estimator import ADDED_DEGREE, add_to_linear, find_conjunctions, weigh_samples
+from treewright.mining.estimator import add_to_linear, find_conjunctions, weigh_samples
 from treewright.mining.polynomial import name_conjunction
 from treewright.mining.targets import NumberTarget
 from treewright.model import Array, Arrays, Model, Value, expect, is_within, saved
@@ -27,14 +27,17 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
 
     Parameters
     ----------
-    degree : int
-        Maximum number of features in a conjunction.
+    degree : int or "auto"
+        Maximum number of features in a conjunction. "auto" is 5, and 8 for the leaves of trees.
     max_iter : int
         Maximum number of mining rounds.
     validation_fraction : float
         Fraction of the samples to hold out. Small data sets are split up to three times.
     negations : bool
         Allow negated columns in conjunctions.
+    trees : bool
+        Also boost decision trees, whose leaves are conjunctions, and average the weights of both models if
+        this lowers the held-out loss. Leaves have negated columns, so ``negations=False`` excludes trees.
     one_standard_error : bool
         Select the fewest conjunctions with a held-out loss within one standard error of the lowest.
     max_seconds : float, optional
@@ -94,10 +97,11 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
     def __init__(
         self,
         *,
-        degree: Count = ADDED_DEGREE,
+        degree: Count | Literal["auto"] = "auto",
         max_iter: Count = 20,
         validation_fraction: Annotated[float, Range(0.01, 0.9)] = 0.2,
         negations: bool = True,
+        trees: bool = True,
         one_standard_error: bool = False,
         max_seconds: Annotated[float, Range(0)] | None = None,
         random_state: NonNegativeInt = 0,
@@ -106,6 +110,7 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         self.max_iter = max_iter
         self.validation_fraction = validation_fraction
         self.negations = negations
+        self.trees = trees
         self.one_standard_error = one_standard_error
         self.max_seconds = max_seconds
         self.random_state = random_state
@@ -142,7 +147,8 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         scale = float(np.sqrt(np.average((y - center) ** 2, weights=weights))) or 1.0
         kept = None if checkpoint is None else Checkpoint(checkpoint, self._identity(rows, y, weights))
         target = NumberTarget((y - center) / scale)
-        added = add_to_linear(self, self.degree, rows, target, None, weights, kept)
+        has_trees = self.trees and self.negations
+        added = add_to_linear(self, self.degree, rows, target, None, weights, kept, has_trees=has_trees)
         self.coef_ = scale * added.weights[:, 0]
         self.intercept_ = center + scale * float(added.intercept[0])
         return self

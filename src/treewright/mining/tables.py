@@ -466,9 +466,25 @@ def _read_columns(
 
 
 def _read_categories(values: npt.NDArray[Any]) -> _Column:
+    listed, known = values.tolist(), _CategoryTexts()
     texts = np.empty(len(values), dtype=object)
-    texts[:] = [None if _is_missing(each) else _as_text(each) for each in values.tolist()]
+    try:
+        texts[:] = [known[type(each), each] for each in listed]
+    except TypeError:  # values that cannot be hashed
+        texts[:] = [_category_text(each) for each in listed]
     return _Column("category", texts)
+
+
+class _CategoryTexts(dict[tuple[type, Any], str | None]):
+    """The text of each category, by type and value; None if missing. Equal values are converted once."""
+
+    def __missing__(self, key: tuple[type, Any]) -> str | None:
+        text = self[key] = _category_text(key[1])
+        return text
+
+
+def _category_text(value: Any) -> str | None:  # noqa: ANN401
+    return None if _is_missing(value) else _as_text(value)
 
 
 def _read_numbers(values: npt.NDArray[Any]) -> FloatArray | None:

@@ -47,9 +47,9 @@ def follows(features, path):
     return all((feature in features) == is_present for feature, is_present in path)
 
 
-def expected_scores(examples, slopes, max_leaves, sample=None):
+def expected_scores(examples, slopes, max_leaves, sample=None, max_depth=None):
     """Return what a tree says of each example; splits are chosen on the sample, values on all."""
-    leaves = twin.grow_leaves(examples, slopes, LIMITS, N_FEATURES, max_leaves, sample)
+    leaves = twin.grow_leaves(examples, slopes, LIMITS, N_FEATURES, max_leaves, sample, max_depth)
     scores = np.zeros(len(examples))
     for path in leaves:
         members = [each for each, features in enumerate(examples) if follows(features, path)]
@@ -58,12 +58,14 @@ def expected_scores(examples, slopes, max_leaves, sample=None):
 
 
 @settings(max_examples=60)
-@given(problem=problems(), max_leaves=st.integers(2, 6))
-def test_trees_equal_those_of_the_definition(problem, max_leaves):
+@given(problem=problems(), max_leaves=st.integers(2, 6), max_depth=st.none() | st.integers(1, 3))
+def test_trees_equal_those_of_the_definition(problem, max_leaves, max_depth):
     examples, slopes = problem
-    grower = TreeGrower(BinaryMatrix(as_matrix(examples)), max_leaves=max_leaves, damping=LIMITS[1])
+    grower = TreeGrower(
+        BinaryMatrix(as_matrix(examples)), max_leaves=max_leaves, damping=LIMITS[1], max_depth=max_depth
+    )
     arrays = GradientPair(*map(np.array, slopes))
-    expected = expected_scores(examples, slopes, max_leaves)
+    expected = expected_scores(examples, slopes, max_leaves, max_depth=max_depth)
     for _ in range(2):  # memory is clean after a tree
         scores = np.zeros(len(examples))
         tree, fall = grower.grow(arrays, LIMITS[0], rate=0.5, scores=scores)

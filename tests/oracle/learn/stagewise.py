@@ -41,7 +41,7 @@ def split(examples, members, feature):
     )
 
 
-def grow_leaves(examples, slopes, limits, n_features, max_leaves, sample=None):
+def grow_leaves(examples, slopes, limits, n_features, max_leaves, sample=None, max_depth=None):
     """Return the leaves of a tree as sets of (feature, is present), with their members in the sample.
 
     If leaves are tied, the first is split: leaves of earlier splits come first, then the side with the
@@ -53,9 +53,12 @@ def grow_leaves(examples, slopes, limits, n_features, max_leaves, sample=None):
     while len(leaves) < max_leaves:
         rises = {
             node: best_split(examples, members, slopes, limits, n_features)
-            for node, (_, members) in leaves.items()
+            for node, (path, members) in leaves.items()
+            if max_depth is None or len(path) < max_depth
         }
-        node = max(leaves, key=lambda each: (rises[each][0], -each))
+        if not rises:
+            break
+        node = max(rises, key=lambda each: (rises[each][0], -each))
         feature = rises[node][1]
         if feature is None:
             break

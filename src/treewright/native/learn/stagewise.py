@@ -32,11 +32,12 @@ class GradientPair(NamedTuple):
 
 
 class GrowthLimits(NamedTuple):
-    """The penalty, the constant added to curvatures, and the tolerance for equal scores."""
+    """The penalty, the constant added to curvatures, the tolerance for equal scores and the maximum depth."""
 
     penalty: float
     damping: float
     least: float
+    depth: int
 
 
 class FeatureSums(NamedTuple):
@@ -63,12 +64,13 @@ class Regions(NamedTuple):
 
 
 class GrownNodes(NamedTuple):
-    """For each node: examples, label, index into `FeatureSums`, sums and best split."""
+    """For each node: examples, label, index into `FeatureSums`, depth, sums and best split."""
 
     begins: np.ndarray
     ends: np.ndarray
     labels: np.ndarray
     places: np.ndarray
+    depths: np.ndarray
     gradients: np.ndarray
     curvatures: np.ndarray
     gains: np.ndarray
@@ -179,6 +181,7 @@ def set_sides(table, nodes, node, middle, n_nodes):
     nodes.begins[present], nodes.ends[present] = nodes.begins[node], middle
     nodes.begins[absent], nodes.ends[absent] = middle, nodes.ends[node]
     nodes.labels[present], nodes.labels[absent] = present, nodes.labels[node]
+    nodes.depths[present] = nodes.depths[absent] = nodes.depths[node] + 1
     nodes.gradients[present] = table.sums[place, feature, 0]
     nodes.curvatures[present] = table.sums[place, feature, 1]
     nodes.gradients[absent] = nodes.gradients[node] - nodes.gradients[present]
@@ -201,7 +204,7 @@ def grow_tree(rows, columns, slopes, table, regions, nodes, limits, tree):
     """Grow a tree on the examples of the regions, best split first; return its number of nodes."""
     n_examples, n_nodes, n_leaves = regions.examples.size, 1, 1
     start_regions(regions)
-    nodes.begins[0], nodes.ends[0], nodes.labels[0], nodes.places[0] = 0, n_examples, 0, 0
+    nodes.begins[0], nodes.ends[0], nodes.labels[0], nodes.places[0], nodes.depths[0] = 0, n_examples, 0, 0, 0
     nodes.gradients[0], nodes.curvatures[0] = 0.0, 0.0
     for position in range(n_examples):
         nodes.gradients[0] += slopes.gradients[regions.examples[position]]
@@ -227,7 +230,7 @@ def grow_tree(rows, columns, slopes, table, regions, nodes, limits, tree):
         for side in range(n_nodes, n_nodes + 2):
             tree.features[side], tree.present[side], tree.absent[side] = -1, -1, -1
             nodes.splits[side] = -1
-            if n_leaves < table.n_touched.size:
+            if n_leaves < table.n_touched.size and nodes.depths[side] < limits.depth:
                 find_split(table, nodes, side, limits)
         n_nodes += 2
     for place in range(n_leaves):
