@@ -78,8 +78,8 @@ SHARE_GAIN = 1.0
 TREND = 5
 """Number of rounds from which the further improvement of boosted trees is estimated."""
 OUT_OF_REACH = 3.0
-"""The search for conjunctions below `NOISE` ends if boosted trees are ahead by this many times the gain of the
-last step."""
+"""The search for conjunctions below `NOISE` ends if boosted trees are ahead by this many times the gain of
+the last step."""
 
 
 class StepReport(NamedTuple):
