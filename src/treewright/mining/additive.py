@@ -58,6 +58,8 @@ PATIENCE = 2
 """Early-stopping patience: number of steps without a gain."""
 GAIN, LOSS = 0.25, 2.0
 """Minimum improvement of the best loss, and the increase that ends the path, both in standard errors."""
+LEAST_GAIN = 1e-3
+"""Minimum improvement of the best loss, relative to the loss."""
 FIRST_GAIN = 1.0
 """Minimum improvement of the linear model by conjunctions, in standard errors."""
 HELD_OUT = 2000
@@ -65,7 +67,7 @@ HELD_OUT = 2000
 MOST_SPLITS = 3
 LEAST_ROWS = 3
 """Minimum number of samples in which a conjunction holds."""
-WORK, LEAST_WORK = 4, 200_000
+WORK, LEAST_WORK = 4, 20_000
 """A search counts at most `WORK` times the number of entries of all samples, plus `LEAST_WORK`, per order.
 With several outputs, which share this number, it is doubled."""
 FINAL_TOL = 1e-5
@@ -270,16 +272,17 @@ class AdditiveFit:
         return self._losses_of([split.model.scores for split in self._splits])
 
     def _losses_of(self, scores: list[FloatArray]) -> FloatArray:
-        """Return the losses of the held-out samples, given the scores of all samples in each split."""
+        """Return the losses of the held-out samples, given the scores of all samples in the first splits."""
         return np.concatenate(
             [
                 self._target.losses(each)[held_out]
-                for each, held_out in zip(scores, self._held_out, strict=True)
+                for each, held_out in zip(scores, self._held_out, strict=False)
             ]
         )
 
     def _mean(self, losses: FloatArray) -> float:
-        weights = np.concatenate([self._sample_weight[each] for each in self._held_out])
+        """Return the weighted mean of the losses of the held-out samples of the first splits."""
+        weights = np.concatenate([self._sample_weight[each] for each in self._held_out])[: len(losses)]
         return float(weights @ losses / max(weights.sum(), 1e-300))
 
     def _error(self, losses: FloatArray) -> float:
@@ -298,23 +301,45 @@ class AdditiveFit:
         return self._is_out_of_time
 
     def _choose_linear(self) -> int:
-        """Fit linear models in decreasing order of the penalty; keep the best and return its index."""
+        """Fit linear models; keep those with the best penalty and return its index.
+
+        In the first split, the penalty decreases while the held-out loss falls. The other splits are fitted
+        with the best of these penalties and its neighbours.
+        """
+        known: list[ModelState] = []
         best, chosen = np.inf, 0
-        states: list[ModelState] = []
         with task("fitting the linear model", total=len(LINEAR_PENALTIES), unit="penalties") as counted:
             for number, penalty in enumerate(LINEAR_PENALTIES):
-                for split in self._splits:
-                    split.fit_linear(penalty)
-                loss = self._mean(self._losses())
+                self._splits[0].fit_linear(penalty)
+                known.append(self._splits[0].model.state())
+                loss = self._mean(self._losses_of([known[-1].scores]))
                 counted.advance()
                 if loss < best:
-                    best, chosen, states = loss, number, self._states()
+                    best, chosen = loss, number
                 elif number > 1:  # the first weights may be worse than none, and less shrunken ones better
                     break
                 if self._is_late():
                     break
+        states = self._fit_others(known, chosen)
+        if len(self._splits) > 1:
+            best = self._mean(self._losses())
+            for direction in (1, -1):
+                number = chosen + direction
+                while 0 <= number < len(known) and not self._is_late():
+                    others = self._fit_others(known, number)
+                    if self._mean(self._losses()) >= best:
+                        break
+                    best, states, chosen = self._mean(self._losses()), others, number
+                    number += direction
         self._set_states(states)
         return chosen
+
+    def _fit_others(self, known: list[ModelState], number: int) -> list[ModelState]:
+        """Fit all splits but the first, whose state is known, with one penalty; return the states of all."""
+        self._splits[0].model.set_state(known[number])
+        for split in self._splits[1:]:
+            split.fit_linear(LINEAR_PENALTIES[number])
+        return self._states()
 
     def _boost(self, columns: TreeColumns) -> _Boosted:
         """Grow trees on all splits until early stopping."""
@@ -384,7 +409,7 @@ class AdditiveFit:
                 behind = self._mean(step.losses) - tree_loss
                 if statistic < NOISE and behind > OUT_OF_REACH * max(0.0, self._mean(gain)):
                     break
-                if self._mean(gain) > GAIN * self._error(gain):
+                if self._mean(gain) > max(GAIN * self._error(gain), LEAST_GAIN * self._mean(step.losses)):
                     best = len(steps) - 1
                 if len(steps) - 1 - best >= PATIENCE or self._mean(gain) < -LOSS * self._error(gain):
                     break

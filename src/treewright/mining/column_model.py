@@ -1,10 +1,11 @@
 """A generalised linear model over binary columns with an L2 penalty, to which columns can be added."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csc_matrix, csr_matrix, hstack
 
 from treewright._typing import FloatArray, IntArray, Integers
 from treewright.mining.targets import LossTarget
@@ -19,12 +20,20 @@ from treewright.native.mining.literals import match_literals
 
 NO_WEIGHT = float("inf")
 """Infinite penalty, which makes all weights zero."""
-TOL = 3e-4
+TOL = 1e-3
 """Relative decrease of the objective below which fitting stops."""
-N_NEWTON, N_PASSES, N_HALVES = 30, 2, 8
-"""Maximum numbers of Newton steps, of passes over the columns per step, and of step halvings."""
+N_NEWTON, N_PASSES = 30, 2
+"""Maximum numbers of Newton steps, and of passes over the columns per step."""
+SHARES = tuple(0.5**number for number in range(8))
+"""Shares of a Newton step that are tried until the objective does not increase."""
 N_QUADRATIC_PASSES = 200
 """Maximum number of passes for a quadratic loss, which needs only one Newton step."""
+MOST_SOLVED = 2_000
+"""Maximum number of columns for which a quadratic loss is minimised by solving the normal equations."""
+PASSES = 30_000
+"""The normal equations are solved if building them takes at most as many operations as this number of passes
+over the entries of the columns; they are built once and solved many times."""
+CHUNK = 2_048
 LARGEST_ROOM = 1 << 24
 
 
@@ -57,6 +66,7 @@ class ColumnModel:
         self.scores = np.zeros((len(sample_weight), target.n_outputs))
         self.penalties = np.zeros(0)
         self._objective, self._losses = np.inf, np.zeros(0)
+        self._products = _Products(sample_weight)
 
     def add(self, columns: BinaryColumns, penalty: float) -> None:
         """Add a block of columns with weights of zero."""
@@ -80,17 +90,20 @@ class ColumnModel:
         self.values, self.intercept, self.scores, self.penalties = (each.copy() for each in state[:4])
         self._blocks = self._blocks[: state.n_blocks]
 
-    def objective(self) -> float:
+    def _measure_objective(self) -> float:
         """Return the sum of the losses plus the L2 penalty."""
         is_there = np.isfinite(self.penalties)
         shrinking = self.penalties[is_there] @ (self.values[is_there] ** 2).sum(axis=1)
-        self._losses = self.target.losses(self.scores)
         return float(self.sample_weight @ self._losses + 0.5 * shrinking)
 
     def fit(self, tol: float = TOL) -> None:
         """Fit all weights, starting from their current values."""
         self._drop_unweighted()
-        before = self._objective = self.objective()
+        if self.target.is_quadratic and self._products.can_include(self._blocks):
+            self._solve()
+            return
+        self._losses = self.target.losses(self.scores)
+        before = self._objective = self._measure_objective()
         for number in range(N_NEWTON):
             for output in range(self.target.n_outputs):
                 self._step(output, tol)
@@ -99,8 +112,25 @@ class ColumnModel:
                 break
             before = after
 
+    def _solve(self) -> None:
+        """Minimise a quadratic loss with a single output exactly."""
+        products, weight = self._products.of_blocks(self._blocks), self.sample_weight
+        used = np.flatnonzero(np.isfinite(self.penalties))
+        residual = self.target.residuals(self.scores)[0][:, 0] * weight
+        total = max(float(weight.sum()), 1e-300)
+        means = products.with_one[used] / total
+        matrix = products.between[np.ix_(used, used)] - total * np.outer(means, means)
+        matrix[np.diag_indices(len(used))] += self.penalties[used]
+        slope = products.rows.T[used] @ residual - means * residual.sum()
+        slope -= self.penalties[used] * self.values[used, 0]
+        moved = cho_solve(cho_factor(matrix, lower=True), slope) if len(used) else slope
+        intercept = float(residual.sum()) / total - float(means @ moved)
+        self.values[used, 0] += moved
+        self.intercept[0] += intercept
+        self.scores[:, 0] += products.rows[:, used] @ moved + intercept
+
     def _step(self, output: int, tol: float) -> None:
-        """Take a Newton step for one output; halve it until the objective does not increase."""
+        """Take a Newton step for one output."""
         residual, curvature = (
             each * self.sample_weight
             for each in self.target.output_residuals(self.scores, self._losses, output)
@@ -155,17 +185,69 @@ class ColumnModel:
     def _move(
         self, output: int, before: FloatArray, after: FloatArray, intercept: float, shift: FloatArray
     ) -> None:
-        scores, constant = self.scores[:, output].copy(), self.intercept[output]
-        share = 1.0
-        for _ in range(N_HALVES):
+        losses = self._losses
+        for share in SHARES:
             self.values[:, output] = before + share * (after - before)
-            self.intercept[output] = constant + share * intercept
-            self.scores[:, output] = scores + share * shift
-            objective = self.objective()
+            self._losses = self.target.moved_losses(self.scores, losses, output, share * shift)
+            objective = self._measure_objective()
             if self.target.is_quadratic or objective <= self._objective * (1 + 1e-12):
                 break
-            share /= 2
+        self.intercept[output] += share * intercept
+        self.scores[:, output] += share * shift
         self._objective = objective
+
+
+class _Products:
+    """Weighted inner products of columns with each other and with a column of ones.
+
+    Attributes
+    ----------
+    rows : csc_matrix
+        The columns.
+    between : ndarray of float, (n_columns, n_columns)
+    with_one : ndarray of float, (n_columns,)
+    """
+
+    def __init__(self, sample_weight: FloatArray) -> None:
+        self._weight = sample_weight
+        self._blocks: list[BinaryColumns] = []
+        self.rows = csc_matrix((len(sample_weight), 0))
+        self.between, self.with_one = np.zeros((0, 0)), np.zeros(0)
+
+    def can_include(self, blocks: Sequence[BinaryColumns]) -> bool:
+        """Return whether the columns are few and dense enough."""
+        n_columns = sum(len(each.indptr) - 1 for each in blocks)
+        n_entries = sum(len(each.rows) for each in blocks)
+        is_dense = len(self._weight) * n_columns**2 <= PASSES * n_entries
+        return n_columns <= MOST_SOLVED and is_dense
+
+    def of_blocks(self, blocks: Sequence[BinaryColumns]) -> Self:
+        """Update the products to those of the columns of all blocks."""
+        n_same = 0
+        for old, new in zip(self._blocks, blocks, strict=False):
+            if old is not new:
+                break
+            n_same += 1
+        n_kept = sum(len(each.indptr) - 1 for each in blocks[:n_same])
+        self._blocks = list(blocks)
+        shape = len(self._weight)
+        added = [
+            csc_matrix((np.ones(len(each.rows)), each.rows, each.indptr), shape=(shape, len(each.indptr) - 1))
+            for each in blocks[n_same:]
+        ]
+        self.rows = hstack([self.rows[:, :n_kept], *added], format="csc")
+        n_columns = self.rows.shape[1]
+        between = np.zeros((n_columns, n_columns))
+        between[:n_kept, :n_kept] = self.between[:n_kept, :n_kept]
+        if n_columns > n_kept:
+            by_row, used = self.rows.tocsr(), np.flatnonzero(self._weight)
+            for begin in range(0, len(used), CHUNK):
+                chunk = used[begin : begin + CHUNK]
+                dense = by_row[chunk].toarray()
+                between[:, n_kept:] += dense.T @ (dense[:, n_kept:] * self._weight[chunk, np.newaxis])
+            between[n_kept:, :n_kept] = between[:n_kept, n_kept:].T
+        self.between, self.with_one = between, self.rows.T @ self._weight
+        return self
 
 
 def columns_of(rows: csr_matrix) -> BinaryColumns:

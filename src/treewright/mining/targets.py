@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._typing import FloatArray
-from treewright.native.learn.softmax_loss import label_losses, label_residuals
+from treewright.native.learn.softmax_loss import label_losses, label_residuals, moved_label_losses
 
 LEAST_CURVATURE = 1e-5
 """Minimum curvature, for rows whose label is predicted with certainty."""
@@ -20,6 +20,11 @@ class LossTarget(Protocol):
 
     def losses(self, scores: FloatArray) -> FloatArray:
         """Return the loss of each row."""
+
+    def moved_losses(
+        self, scores: FloatArray, losses: FloatArray, output: int, change: FloatArray
+    ) -> FloatArray:
+        """Return the losses after a change of the scores of one output, given those before it."""
 
     def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the negative gradient and the curvature of the loss for each row and output."""
@@ -47,6 +52,14 @@ class LabelTarget:
         losses = np.empty(len(scores))
         label_losses(self._labels, scores, losses)
         return losses
+
+    def moved_losses(
+        self, scores: FloatArray, losses: FloatArray, output: int, change: FloatArray
+    ) -> FloatArray:
+        """Return the losses after a change of the scores of one output, given those before it."""
+        moved = np.empty(len(scores))
+        moved_label_losses(self._labels, scores, losses, output, change, moved)
+        return moved
 
     def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the residual of each output's probability p, and p (1 - p)."""
@@ -77,6 +90,12 @@ class NumberTarget:
         """Return half the square of each error."""
         losses: FloatArray = (self._values - scores)[:, 0] ** 2 / 2
         return losses
+
+    def moved_losses(
+        self, scores: FloatArray, losses: FloatArray, output: int, change: FloatArray
+    ) -> FloatArray:
+        """Return half the square of each error after a change of the scores."""
+        return self.losses(scores + change[:, np.newaxis])
 
     def residuals(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the error of each row, and 1 as its curvature."""

@@ -3,6 +3,7 @@ import pytest
 from oracle.learn import columns as twin
 from scipy.sparse import csr_matrix
 
+from treewright.mining import column_model
 from treewright.mining.column_model import NO_WEIGHT, ColumnModel, columns_of
 from treewright.mining.targets import LabelTarget, NumberTarget
 from treewright.native.learn.columns import ColumnWeights, QuadraticLoss, descend_columns, measure_columns
@@ -42,16 +43,39 @@ def test_a_model_has_no_gradient_when_it_is_fitted(n_classes):
     np.testing.assert_allclose(model.scores, dense @ model.values + model.intercept, atol=1e-9)
 
 
-def test_a_ridge_regression_is_found_and_can_be_left_out_again():
+@pytest.mark.parametrize("is_solved", [True, False])
+def test_a_ridge_regression_is_found_and_can_be_left_out_again(monkeypatch, is_solved):
+    monkeypatch.setattr(column_model, "MOST_SOLVED", 100 if is_solved else 0)
     rng = np.random.default_rng(0)
-    dense = (rng.random((60, 4)) < 0.5).astype(float)
-    y = rng.normal(size=60)
-    model = ColumnModel(NumberTarget(y), np.ones(60))
-    model.add(columns_of(csr_matrix(dense.astype(np.int8))), 3.0)
-    model.fit(1e-9)
-    centred = dense - dense.mean(axis=0)
-    expected = np.linalg.solve(centred.T @ centred + 3 * np.eye(4), centred.T @ (y - y.mean()))
-    np.testing.assert_allclose(model.values[:, 0], expected, atol=1e-5)
+    dense = (rng.random((60, 7)) < 0.5).astype(float)
+    y, weight = rng.normal(size=60), rng.random(60) * (np.arange(60) % 4 > 0)
+    model = ColumnModel(NumberTarget(y), weight)
+
+    def assert_fitted(n_columns):
+        used = dense[:, :n_columns]
+        mean = weight @ used / weight.sum()
+        centred = used - mean
+        errors = y - weight @ y / weight.sum()
+        expected = np.linalg.solve(
+            centred.T @ (weight[:, np.newaxis] * centred) + np.diag(model.penalties),
+            centred.T @ (weight * errors),
+        )
+        np.testing.assert_allclose(model.values[:, 0], expected, atol=1e-5)
+        np.testing.assert_allclose(model.scores, used @ model.values + model.intercept, atol=1e-9)
+
+    def add(columns, penalty):
+        model.add(columns_of(csr_matrix(dense[:, columns].astype(np.int8))), penalty)
+        model.fit(1e-9)
+
+    add(slice(0, 4), 3.0)
+    assert_fitted(4)
+    state = model.state()
+    add(slice(4, 5), 1.0)
+    assert_fitted(5)
+    model.set_state(state)
+    dense = dense[:, [0, 1, 2, 3, 5, 6]]
+    add(slice(4, 6), 2.0)
+    assert_fitted(6)
     model.penalties[:] = NO_WEIGHT
     model.fit()
-    np.testing.assert_allclose(model.scores[:, 0], y.mean(), atol=1e-6)
+    np.testing.assert_allclose(model.scores[:, 0], weight @ y / weight.sum(), atol=1e-6)

@@ -20,6 +20,24 @@ def test_losses_and_residuals_agree_with_the_slow_twin(n_classes, scale):
         assert np.allclose(found, wanted, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("scale", [0.0, 1e-3, 1.0, 30.0, 1000.0])
+def test_losses_after_a_change_are_those_of_the_new_scores(n_classes, scale):
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, n_classes, 60)
+    target = LabelTarget(labels, n_classes)
+    scores = 5 * rng.normal(size=(60, target.n_outputs))
+    losses = target.losses(scores)
+    for output in range(target.n_outputs):
+        change = scale * rng.normal(size=60)
+        after = scores.copy()
+        after[:, output] += change
+        kept = scores.copy()
+        found = target.moved_losses(scores, losses, output, change)
+        np.testing.assert_allclose(found, twin.label_losses(labels, after), rtol=1e-9, atol=1e-11)
+        np.testing.assert_array_equal(scores, kept)
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_residuals_are_the_negative_gradient_of_the_losses(n_classes):
     rng = np.random.default_rng(1)

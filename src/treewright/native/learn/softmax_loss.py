@@ -8,6 +8,10 @@ import math
 
 from treewright.native.compiling import in_place, inlined
 
+MOST_CHANGE, LEAST_GROWTH = 30.0, -0.999
+"""Largest change of a score, and least relative growth of the sum of exponentials, for which losses are
+updated instead of computed again."""
+
 
 @inlined
 def softplus(x):
@@ -52,3 +56,24 @@ def label_residuals(labels, scores, losses, output, least, residuals, curvatures
             share = min(1.0, math.exp(scores[row, output] - scores[row, labels[row]] - losses[row]))
         residuals[row] = (1.0 if labels[row] == label else 0.0) - share
         curvatures[row] = max(share * (1.0 - share), least)
+
+
+@in_place
+def moved_label_losses(labels, scores, losses, output, change, moved):
+    """Write the losses after a change of each row's score of one output, given the losses before it."""
+    if scores.shape[1] == 1:
+        for row in range(labels.size):
+            score = scores[row, 0] + change[row]
+            moved[row] = softplus(-score if labels[row] == 1 else score)
+        return
+    for row in range(labels.size):
+        share = min(1.0, math.exp(scores[row, output] - scores[row, labels[row]] - losses[row]))
+        # The relative growth of the sum of the exponentials of all scores.
+        growth = share * math.expm1(min(change[row], MOST_CHANGE))
+        if growth > LEAST_GROWTH and change[row] < MOST_CHANGE:
+            moved[row] = losses[row] + math.log1p(growth) - (change[row] if labels[row] == output else 0.0)
+        else:  # digits would be lost
+            before = scores[row, output]
+            scores[row, output] = before + change[row]
+            moved[row] = log_of_sum(scores, row) - scores[row, labels[row]]
+            scores[row, output] = before
