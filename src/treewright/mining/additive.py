@@ -8,6 +8,7 @@ splits. Boosted trees, whose leaves are conjunctions as well, can get a share of
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -54,7 +55,7 @@ CANDIDATES = 100
 """Number of conjunctions that a search returns, in addition to twice the maximum size of the batch."""
 SLACK = 0.9
 """In the final fit, conjunctions need this fraction of the minimum statistic that applied in the splits."""
-PATIENCE = 2
+PATIENCE = 1
 """Early-stopping patience: number of steps without a gain."""
 GAIN, LOSS = 0.25, 2.0
 """Minimum improvement of the best loss, and the increase that ends the path, both in standard errors."""
@@ -71,17 +72,18 @@ WORK, LEAST_WORK = 4, 20_000
 """A search counts at most `WORK` times the number of entries of all samples, plus `LEAST_WORK`, per order.
 With several outputs, which share this number, it is doubled."""
 FINAL_TOL = 1e-5
-MOST_ROUNDS, TREE_PATIENCE = 60, 5
-"""Maximum number of rounds of boosted trees, and the number of rounds without a gain that ends them."""
+MOST_ROUNDS, ROUNDS_PER_STEP, TREE_PATIENCE = 60, 10, 5
+"""Maximum numbers of rounds of boosted trees, in all and per step of the search for conjunctions, and the
+number of rounds without a gain that ends them."""
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the scores that boosted trees can get."""
 SHARE_GAIN = 1.0
 """Minimum improvement of the loss by boosted trees, in standard errors."""
 TREND = 5
 """Number of rounds from which the further improvement of boosted trees is estimated."""
-OUT_OF_REACH = 3.0
-"""The search for conjunctions below `NOISE` ends if boosted trees are ahead by this many times the gain of
-the last step."""
+OUT_OF_REACH = (5.0, 3.0)
+"""The search for conjunctions ends if boosted trees are ahead by this many times the gain of the last step,
+above and below `NOISE`."""
 
 
 class StepReport(NamedTuple):
@@ -162,14 +164,6 @@ class _Step(NamedTuple):
     statistic: float
 
 
-class _Boosted(NamedTuple):
-    """The number of rounds of boosted trees with the lowest held-out loss; these losses, and all scores."""
-
-    n_rounds: int
-    losses: FloatArray
-    scores: list[FloatArray]
-
-
 class AdditiveFit:
     """Selects conjunctions for one target.
 
@@ -232,10 +226,13 @@ class AdditiveFit:
         linear = self._choose_linear()
         steps = [_Step(self._losses(), self._states(), FIRST_PENALTY, 0, np.inf)]
         history: list[StepReport] = []
-        boosted = self._boost(self._tree_columns) if self._tree_columns is not None else None
+        boosted = None if self._tree_columns is None else self._start_trees(self._tree_columns)
         if self._options.degree > 1:
-            self._follow(steps, history, np.inf if boosted is None else self._mean(boosted.losses))
+            self._follow(steps, history, boosted)
         chosen = self._choose(steps)
+        if boosted is not None:
+            boosted.grow(MOST_ROUNDS, self._mean(steps[chosen].losses), self._is_late)
+            report(f"boosted trees: {boosted.n_rounds} rounds, held-out loss {boosted.loss:.5f}")
         linear = self._choose_linear_again(steps[chosen], linear) if chosen else linear
         share = 0.0
         if boosted is not None:
@@ -266,6 +263,11 @@ class AdditiveFit:
             for order, each in orders.items()
         }
         return Additive(orders, weights, intercept, statistic, path, history, is_exact, self._is_out_of_time)
+
+    def _start_trees(self, columns: TreeColumns) -> "_BoostedSplits":
+        weights = [np.where(each, 0.0, self._sample_weight) for each in self._held_out]
+        ensembles = [BoostedTreeLeaves(columns, self._target, each) for each in weights]
+        return _BoostedSplits(ensembles, lambda scores: self._mean(self._losses_of(scores)))
 
     def _losses(self) -> FloatArray:
         """Return the losses of the held-out samples of each split."""
@@ -341,32 +343,7 @@ class AdditiveFit:
             split.fit_linear(LINEAR_PENALTIES[number])
         return self._states()
 
-    def _boost(self, columns: TreeColumns) -> _Boosted:
-        """Grow trees on all splits until early stopping."""
-        weights = [np.where(each, 0.0, self._sample_weight) for each in self._held_out]
-        ensembles = [BoostedTreeLeaves(columns, self._target, each) for each in weights]
-        losses = self._losses_of([each.scores for each in ensembles])
-        best = _Boosted(0, losses, [each.scores.copy() for each in ensembles])
-        means = [self._mean(losses)]
-        linear = self._mean(self._losses())
-        with task("boosting trees", total=MOST_ROUNDS, unit="rounds") as counted:
-            while len(means) <= MOST_ROUNDS and not self._is_late():
-                has_grown = [each.grow() for each in ensembles]
-                counted.advance()
-                losses = self._losses_of([each.scores for each in ensembles])
-                means.append(self._mean(losses))
-                number = len(means) - 1
-                if means[-1] < means[best.n_rounds]:
-                    best = _Boosted(number, losses, [each.scores.copy() for each in ensembles])
-                # Gains become smaller from round to round, so this is the most that further rounds can gain.
-                trend = (means[max(0, number - TREND)] - means[-1]) / min(number, TREND)
-                is_hopeless = number >= TREND and means[-1] - linear > trend * (MOST_ROUNDS - number)
-                if number - best.n_rounds >= TREE_PATIENCE or is_hopeless or not any(has_grown):
-                    break
-        report(f"boosted trees: {best.n_rounds} rounds, held-out loss {means[best.n_rounds]:.5f}")
-        return best
-
-    def _choose_share(self, boosted: _Boosted) -> float:
+    def _choose_share(self, boosted: "_BoostedSplits") -> float:
         """Return the share of the scores that boosted trees get; the rest is that of the current models."""
         without = self._losses()
         mixed = {
@@ -385,8 +362,13 @@ class AdditiveFit:
         report(f"boosted trees: {verdict}, held-out loss {self._mean(mixed[share]):.5f}")
         return share if is_better else 0.0
 
-    def _follow(self, steps: list[_Step], history: list[StepReport], tree_loss: float) -> None:
-        """Add batches of conjunctions until early stopping, or until boosted trees are out of reach."""
+    def _follow(
+        self, steps: list[_Step], history: list[StepReport], boosted: "_BoostedSplits | None"
+    ) -> None:
+        """Add batches of conjunctions until early stopping, or until boosted trees are out of reach.
+
+        The trees grow by some rounds per batch, so that the one that is ahead can end the other.
+        """
         best = 0
         with task("adding conjunctions", total=self._options.max_iter, unit="steps") as counted:
             while len(steps) <= self._options.max_iter and not self._is_late():
@@ -406,9 +388,11 @@ class AdditiveFit:
                 )
                 report(str(history[-1]), history[-1])
                 gain = steps[best].losses - step.losses
-                behind = self._mean(step.losses) - tree_loss
-                if statistic < NOISE and behind > OUT_OF_REACH * max(0.0, self._mean(gain)):
-                    break
+                if boosted is not None:
+                    boosted.grow(ROUNDS_PER_STEP, self._mean(steps[best].losses), self._is_late)
+                    behind = self._mean(step.losses) - boosted.loss
+                    if behind > OUT_OF_REACH[statistic < NOISE] * max(0.0, self._mean(gain)):
+                        break
                 if self._mean(gain) > max(GAIN * self._error(gain), LEAST_GAIN * self._mean(step.losses)):
                     best = len(steps) - 1
                 if len(steps) - 1 - best >= PATIENCE or self._mean(gain) < -LOSS * self._error(gain):
@@ -466,6 +450,57 @@ class AdditiveFit:
             if loss < best:
                 best, chosen = loss, number
         return chosen
+
+
+class _BoostedSplits:
+    """Boosted trees on every split, which grow until early stopping.
+
+    Attributes
+    ----------
+    n_rounds : int
+        Number of rounds with the lowest held-out loss.
+    loss : float
+        The held-out loss after these rounds.
+    scores : list of ndarray
+        The scores of all rows after these rounds, for each split.
+    """
+
+    def __init__(
+        self, ensembles: list[BoostedTreeLeaves], measure: Callable[[list[FloatArray]], float]
+    ) -> None:
+        self._ensembles, self._measure = ensembles, measure
+        self._losses: list[float] = []
+        self._has_ended = False
+        self._note()
+
+    def _note(self) -> None:
+        """Measure the held-out loss, and keep the scores if it is the lowest."""
+        scores = [each.scores for each in self._ensembles]
+        self._losses.append(self._measure(scores))
+        if self._losses[-1] < min(self._losses[:-1], default=np.inf):
+            self.n_rounds, self.loss = len(self._losses) - 1, self._losses[-1]
+            self.scores = [each.copy() for each in scores]
+
+    def grow(self, n_rounds: int, other_loss: float, is_late: Callable[[], bool]) -> None:
+        """Grow up to `n_rounds` more rounds, unless the loss cannot become lower than `other_loss`."""
+        with task("boosting trees", total=n_rounds, unit="rounds") as counted:
+            for _ in range(min(n_rounds, MOST_ROUNDS + 1 - len(self._losses))):
+                if self._has_ended or is_late():
+                    break
+                has_grown = [each.grow() for each in self._ensembles]
+                self._note()
+                counted.advance()
+                number = len(self._losses) - 1
+                has_converged = number - self.n_rounds >= TREE_PATIENCE
+                self._has_ended = has_converged or not any(has_grown) or self._is_hopeless(other_loss)
+
+    def _is_hopeless(self, other_loss: float) -> bool:
+        """Return whether the loss stays above another one even if the recent gain per round does not fall."""
+        number = len(self._losses) - 1
+        if number < TREND:
+            return False
+        trend = (self._losses[number - TREND] - self._losses[number]) / TREND
+        return self._losses[number] - other_loss > trend * (MOST_ROUNDS - number)
 
 
 class _Path:

@@ -11,10 +11,13 @@ from treewright._typing import FloatArray, IntArray, Integers
 from treewright.mining.targets import LossTarget
 from treewright.native.learn.columns import (
     BinaryColumns,
+    ColumnChains,
     ColumnWeights,
     QuadraticLoss,
-    descend_columns,
-    measure_columns,
+    compare_neighbours,
+    descend_chains,
+    fill_chains,
+    measure_chains,
 )
 from treewright.native.mining.literals import match_literals
 
@@ -61,6 +64,7 @@ class ColumnModel:
     def __init__(self, target: LossTarget, sample_weight: FloatArray) -> None:
         self.target, self.sample_weight = target, sample_weight
         self._blocks: list[BinaryColumns] = []
+        self._chains: list[ColumnChains] = []
         self.values = np.zeros((0, target.n_outputs))
         self.intercept = np.zeros(target.n_outputs)
         self.scores = np.zeros((len(sample_weight), target.n_outputs))
@@ -72,6 +76,7 @@ class ColumnModel:
         """Add a block of columns with weights of zero."""
         n_columns = len(columns.indptr) - 1
         self._blocks.append(columns)
+        self._chains.append(chain_columns(columns))
         self.penalties = np.concatenate([self.penalties, np.full(n_columns, penalty)])
         self.values = np.concatenate([self.values, np.zeros((n_columns, self.target.n_outputs))])
 
@@ -88,7 +93,7 @@ class ColumnModel:
     def set_state(self, state: ModelState) -> None:
         """Restore an earlier state."""
         self.values, self.intercept, self.scores, self.penalties = (each.copy() for each in state[:4])
-        self._blocks = self._blocks[: state.n_blocks]
+        self._blocks, self._chains = self._blocks[: state.n_blocks], self._chains[: state.n_blocks]
 
     def _measure_objective(self) -> float:
         """Return the sum of the losses plus the L2 penalty."""
@@ -137,12 +142,7 @@ class ColumnModel:
         )
         loss = QuadraticLoss(residual, curvature, np.zeros(len(residual)))
         before = self.values[:, output].copy()
-        weights = ColumnWeights(
-            before.copy(),
-            np.zeros(len(before)),
-            np.where(np.isfinite(self.penalties), self.penalties, 0.0),
-            np.zeros(len(before)),
-        )
+        weights = ColumnWeights(before.copy(), self.penalties, *np.zeros((4, len(before))))
         moving = self._measure(loss, weights)
         total, moved = max(float(curvature.sum()), 1e-300), 0.0
         least = 1e-4 * tol * max(1.0, float(self.sample_weight.sum()))
@@ -151,7 +151,7 @@ class ColumnModel:
             moved += step
             residual -= curvature * step
             loss.shift[:] += step
-            largest = max((descend_columns(block, 0, loss, part) for block, part in moving), default=0.0)
+            largest = max((descend_chains(chains, loss, part) for chains, part in moving), default=0.0)
             if largest < least:
                 break
         self._move(output, before, weights.values, moved, loss.shift)
@@ -170,15 +170,15 @@ class ColumnModel:
 
     def _measure(
         self, loss: QuadraticLoss, weights: ColumnWeights
-    ) -> list[tuple[BinaryColumns, ColumnWeights]]:
+    ) -> list[tuple[ColumnChains, ColumnWeights]]:
         """Return the blocks with a finite penalty, with their weights and curvatures."""
         moving, first = [], 0
-        for block in self._blocks:
+        for block, chains in zip(self._blocks, self._chains, strict=True):
             end = first + len(block.indptr) - 1
             if end > first and np.isfinite(self.penalties[first]):
                 part = ColumnWeights(*(each[first:end] for each in weights))
-                measure_columns(block, loss, part)
-                moving.append((block, part))
+                measure_chains(chains, loss, part)
+                moving.append((chains, part))
             first = end
         return moving
 
@@ -255,6 +255,31 @@ def columns_of(rows: csr_matrix) -> BinaryColumns:
     matrix = rows.tocsc()
     matrix.sort_indices()
     return BinaryColumns(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
+
+
+def chain_columns(columns: BinaryColumns) -> ColumnChains:
+    """Return the chains of neighbouring columns each of which contains the one before, or the one after."""
+    n_columns = len(columns.indptr) - 1
+    nesting = np.zeros(max(0, n_columns - 1), dtype=np.int64)
+    compare_neighbours(columns, nesting)
+    members: list[int] = []
+    ends = [0]
+    links = [*nesting.tolist(), 0]
+    while len(members) < n_columns:
+        first = last = len(members)
+        while links[last] and links[last] == links[first]:
+            last += 1
+        members += range(last, first - 1, -1) if links[first] > 0 else range(first, last + 1)
+        ends.append(len(members))
+    chains = ColumnChains(
+        np.array(ends, dtype=np.int64),
+        np.array(members, dtype=np.int64),
+        np.zeros(len(ends), dtype=np.int64),
+        np.zeros(n_columns, dtype=np.int64),
+        np.empty(len(columns.rows), dtype=np.int32),
+    )
+    n_rows = fill_chains(columns, chains)
+    return chains._replace(rows=chains.rows[:n_rows].copy())
 
 
 def literal_columns(literals: Sequence[IntArray], columns: BinaryColumns, n_rows: int) -> BinaryColumns:

@@ -4,26 +4,47 @@ from oracle.learn import columns as twin
 from scipy.sparse import csr_matrix
 
 from treewright.mining import column_model
-from treewright.mining.column_model import NO_WEIGHT, ColumnModel, columns_of
+from treewright.mining.column_model import NO_WEIGHT, ColumnModel, chain_columns, columns_of
 from treewright.mining.targets import LabelTarget, NumberTarget
-from treewright.native.learn.columns import ColumnWeights, QuadraticLoss, descend_columns, measure_columns
+from treewright.native.learn.columns import ColumnWeights, QuadraticLoss, descend_chains, measure_chains
+
+
+def make_columns(rng, n_rows):
+    """Return thresholds in both directions, columns that are in no chain, and an empty column."""
+    number = rng.integers(0, 7, n_rows)
+    above = [number >= cut for cut in (1, 3, 4)]
+    below = [number < cut for cut in (2, 5)]
+    others = [rng.random(n_rows) < 0.4 for _ in range(3)]
+    return np.array([*above, *others, *below, np.zeros(n_rows, dtype=bool)]).T.astype(float)
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("l1", [0.0, 0.7])
-def test_descent_ends_at_the_minimum(seed, l1):
+def test_chains_have_the_rows_of_their_columns(seed):
+    dense = make_columns(np.random.default_rng(seed), 30)
+    chains = chain_columns(columns_of(csr_matrix(dense.astype(np.int8))))
+    members = np.split(chains.members, chains.members_ptr[1:-1])
+    assert sorted(each.tolist() for each in members) == [[2, 1, 0], [3], [4], [5], [6, 7], [8]]
+    for begin, first, last in zip(
+        chains.rows_ptr[:-1], chains.members_ptr[:-1], chains.members_ptr[1:], strict=True
+    ):
+        for place in range(first, last):
+            rows = np.sort(chains.rows[begin : chains.ends[place]])
+            assert rows.tolist() == np.flatnonzero(dense[:, chains.members[place]]).tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_descent_ends_at_the_minimum(seed):
     rng = np.random.default_rng(seed)
-    dense = rng.random((30, 6)) < 0.4
-    columns = columns_of(csr_matrix(dense.astype(np.int8)))
+    dense = make_columns(rng, 30)
+    n_columns = dense.shape[1]
+    chains = chain_columns(columns_of(csr_matrix(dense.astype(np.int8))))
     residual, curvature = rng.normal(size=30), rng.random(30)
-    weights = ColumnWeights(np.zeros(6), np.full(6, l1), rng.random(6) + 0.1, np.zeros(6))
+    weights = ColumnWeights(np.zeros(n_columns), rng.random(n_columns) + 0.1, *np.zeros((4, n_columns)))
     loss = QuadraticLoss(residual.copy(), curvature, np.zeros(30))
-    measure_columns(columns, loss, weights)
+    measure_chains(chains, loss, weights)
     for _ in range(300):
-        descend_columns(columns, 0, loss, weights)
-    gap = twin.optimality_gap(
-        dense.astype(float), residual, curvature, weights.values, weights.l1, weights.l2
-    )
+        descend_chains(chains, loss, weights)
+    gap = twin.optimality_gap(dense, residual, curvature, weights.values, weights.l2)
     assert gap < 1e-9
     np.testing.assert_allclose(loss.shift, dense @ weights.values, atol=1e-9)
 
