@@ -16,11 +16,13 @@ from scipy.sparse import csr_matrix
 
 from treewright._typing import FloatArray, Integers
 from treewright.learn.boosting import draw_sample
+from treewright.learn.chains import chain_columns, columns_of
 from treewright.learn.trees import Leaves, make_tree, prune_tree
 from treewright.native.learn import boosting, stagewise
 from treewright.native.learn.boosting import DecisionTree, FeatureRows
 from treewright.native.learn.stagewise import (
     ExampleColumns,
+    FeatureChains,
     FeatureSums,
     GradientPair,
     GrownNodes,
@@ -33,6 +35,9 @@ DAMPING = 1.0
 """Constant added to the curvature of each leaf; it limits the steps of small leaves."""
 TOLERANCE = 1e-4
 """Minimum relative decrease of the loss; training stops if no tree reaches it."""
+LARGE = 1 / 32
+"""Minimum size of the largest feature of a chain, relative to the number of examples; other chains are taken
+apart."""
 TINY = 1e-300
 ROUNDING = 1e-10
 """Tolerance for equal scores, relative to the total curvature."""
@@ -50,8 +55,31 @@ class BinaryMatrix:
     def __init__(self, rows: csr_matrix) -> None:
         self.n_examples, self.n_features = map(int, rows.shape)
         self.rows = FeatureRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
-        by_column = rows.tocsc()
-        self.columns = ExampleColumns(by_column.indptr.astype(np.int64), by_column.indices.astype(np.int32))
+        columns = columns_of(rows)
+        self.columns = ExampleColumns(*columns)
+        chains = chain_columns(columns)
+        sizes, lengths = np.diff(chains.rows_ptr), np.diff(chains.members_ptr)
+        is_kept = (lengths > 1) & (sizes >= LARGE * self.n_examples)
+        in_chain = np.repeat(is_kept, lengths)
+        members = chains.members[in_chain]
+        of_feature = np.full(self.n_features, -1, dtype=np.int32)
+        of_feature[members] = np.repeat(np.arange(is_kept.sum()), lengths[is_kept])
+        self.chains = FeatureChains(
+            np.concatenate([[0], np.cumsum(lengths[is_kept])]).astype(np.int64), members, of_feature
+        )
+        self.smallest = self.rows
+        if len(members):
+            of_bin = np.repeat(chains.members, np.diff(chains.ends, prepend=0))
+            kept = np.repeat(is_kept, sizes)
+            alone = np.repeat(of_feature < 0, np.diff(columns.indptr))
+            features = np.repeat(np.arange(self.n_features), np.diff(columns.indptr))[alone]
+            examples = np.concatenate([columns.rows[alone], chains.rows[kept]])
+            features = np.concatenate([features, of_bin[kept]])
+            smallest = csr_matrix(
+                (np.ones(len(features), dtype=np.int8), (examples, features)), shape=rows.shape
+            )
+            smallest.sort_indices()
+            self.smallest = FeatureRows(smallest.indptr.astype(np.int64), smallest.indices.astype(np.int32))
 
 
 class TreeGrower:
@@ -128,8 +156,8 @@ class TreeGrower:
         regions = Regions(chosen, self._positions, self._labels)
         n_nodes = int(
             stagewise.grow_tree(
-                *(self._data.rows, self._data.columns, used, self._table, regions, self._nodes, limits),
-                self._tree,
+                *(self._data.smallest, self._data.chains, self._data.columns, used),
+                *(self._table, regions, self._nodes, limits, self._tree),
             )
         )
         tree = DecisionTree(*(each[:n_nodes].copy() for each in self._tree))

@@ -18,11 +18,11 @@ from scipy.sparse import csr_matrix
 
 from treewright._typing import FloatArray, IntArray
 from treewright.checkpoint import Checkpoint
+from treewright.learn.chains import columns_of
 from treewright.mining.column_model import (
     NO_WEIGHT,
     ColumnModel,
     ModelState,
-    columns_of,
     literal_columns,
     take_columns,
 )

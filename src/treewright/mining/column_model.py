@@ -8,15 +8,14 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_matrix, csr_matrix, hstack
 
 from treewright._typing import FloatArray, IntArray, Integers
+from treewright.learn.chains import chain_columns, columns_of
 from treewright.mining.targets import LossTarget
 from treewright.native.learn.columns import (
     BinaryColumns,
     ColumnChains,
     ColumnWeights,
     QuadraticLoss,
-    compare_neighbours,
     descend_chains,
-    fill_chains,
     measure_chains,
 )
 from treewright.native.mining.literals import match_literals
@@ -36,6 +35,8 @@ MOST_SOLVED = 2_000
 PASSES = 30_000
 """The normal equations are solved if building them takes at most as many operations as this number of passes
 over the entries of the columns; they are built once and solved many times."""
+TREND = float(__import__("os").environ.get("TW_RHO", "0.9"))
+"""Fraction of the penalty of the trend of a long chain that is taken back (see `ColumnChains`)."""
 CHUNK = 2_048
 LARGEST_ROOM = 1 << 24
 
@@ -65,6 +66,7 @@ class ColumnModel:
         self.target, self.sample_weight = target, sample_weight
         self._blocks: list[BinaryColumns] = []
         self._chains: list[ColumnChains] = []
+        self._trends = _Trends([])
         self.values = np.zeros((0, target.n_outputs))
         self.intercept = np.zeros(target.n_outputs)
         self.scores = np.zeros((len(sample_weight), target.n_outputs))
@@ -77,6 +79,7 @@ class ColumnModel:
         n_columns = len(columns.indptr) - 1
         self._blocks.append(columns)
         self._chains.append(chain_columns(columns))
+        self._trends = _Trends(self._chains)
         self.penalties = np.concatenate([self.penalties, np.full(n_columns, penalty)])
         self.values = np.concatenate([self.values, np.zeros((n_columns, self.target.n_outputs))])
 
@@ -94,16 +97,19 @@ class ColumnModel:
         """Restore an earlier state."""
         self.values, self.intercept, self.scores, self.penalties = (each.copy() for each in state[:4])
         self._blocks, self._chains = self._blocks[: state.n_blocks], self._chains[: state.n_blocks]
+        self._trends = _Trends(self._chains)
 
     def _measure_objective(self) -> float:
-        """Return the sum of the losses plus the L2 penalty."""
+        """Return the sum of the losses plus the penalty."""
         is_there = np.isfinite(self.penalties)
         shrinking = self.penalties[is_there] @ (self.values[is_there] ** 2).sum(axis=1)
+        shrinking -= self._trends.given_back(self.values)
         return float(self.sample_weight @ self._losses + 0.5 * shrinking)
 
     def fit(self, tol: float = TOL) -> None:
         """Fit all weights, starting from their current values."""
         self._drop_unweighted()
+        self._trends.set_penalties(self.penalties)
         if self.target.is_quadratic and self._products.can_include(self._blocks):
             self._solve()
             return
@@ -125,9 +131,10 @@ class ColumnModel:
         total = max(float(weight.sum()), 1e-300)
         means = products.with_one[used] / total
         matrix = products.between[np.ix_(used, used)] - total * np.outer(means, means)
-        matrix[np.diag_indices(len(used))] += self.penalties[used]
+        penalty = self._trends.penalty_matrix(self.penalties, used)
+        matrix += penalty
         slope = products.rows.T[used] @ residual - means * residual.sum()
-        slope -= self.penalties[used] * self.values[used, 0]
+        slope -= penalty @ self.values[used, 0]
         moved = cho_solve(cho_factor(matrix, lower=True), slope) if len(used) else slope
         intercept = float(residual.sum()) / total - float(means @ moved)
         self.values[used, 0] += moved
@@ -142,7 +149,9 @@ class ColumnModel:
         )
         loss = QuadraticLoss(residual, curvature, np.zeros(len(residual)))
         before = self.values[:, output].copy()
-        weights = ColumnWeights(before.copy(), self.penalties, *np.zeros((4, len(before))))
+        weights = ColumnWeights(
+            before.copy(), self.penalties, self._trends.of_chains, *np.zeros((3, len(before)))
+        )
         moving = self._measure(loss, weights)
         total, moved = max(float(curvature.sum()), 1e-300), 0.0
         least = 1e-4 * tol * max(1.0, float(self.sample_weight.sum()))
@@ -172,14 +181,15 @@ class ColumnModel:
         self, loss: QuadraticLoss, weights: ColumnWeights
     ) -> list[tuple[ColumnChains, ColumnWeights]]:
         """Return the blocks with a finite penalty, with their weights and curvatures."""
-        moving, first = [], 0
+        moving, first, first_chain = [], 0, 0
         for block, chains in zip(self._blocks, self._chains, strict=True):
-            end = first + len(block.indptr) - 1
+            end, end_chain = first + len(block.indptr) - 1, first_chain + len(chains.members_ptr) - 1
             if end > first and np.isfinite(self.penalties[first]):
                 part = ColumnWeights(*(each[first:end] for each in weights))
+                part = part._replace(trend=weights.trend[first_chain:end_chain])
                 measure_chains(chains, loss, part)
                 moving.append((chains, part))
-            first = end
+            first, first_chain = end, end_chain
         return moving
 
     def _move(
@@ -195,6 +205,57 @@ class ColumnModel:
         self.intercept[output] += share * intercept
         self.scores[:, output] += share * shift
         self._objective = objective
+
+
+class _Trends:
+    """The penalties of the trends of chains that are taken back.
+
+    Parameters
+    ----------
+    blocks : sequence of ColumnChains
+        The chains of each block of columns.
+
+    Attributes
+    ----------
+    of_chains : ndarray of float, (n_chains,)
+        For each chain of each block, the factor of half its squared trend. It is zero for single columns and
+        grows with the length of the chain.
+    """
+
+    def __init__(self, blocks: Sequence[ColumnChains]) -> None:
+        sizes = np.concatenate([np.zeros(0, dtype=np.int64), *(np.diff(each.members_ptr) for each in blocks)])
+        first, members = 0, [np.zeros(0, dtype=np.int64)]
+        for each in blocks:
+            members.append(each.members + first)
+            first += len(each.members)
+        self._chain_of = np.empty(first, dtype=np.int64)
+        self._chain_of[np.concatenate(members)] = np.repeat(np.arange(len(sizes)), sizes)
+        self._sizes = sizes
+        self._in_chains = np.flatnonzero(sizes[self._chain_of] > 1)
+        self.of_chains = np.zeros(len(sizes))
+
+    def set_penalties(self, penalties: FloatArray) -> None:
+        """Set `of_chains` by the penalties of the columns."""
+        columns = self._in_chains
+        inverse = np.bincount(self._chain_of[columns], 1 / penalties[columns], minlength=len(self._sizes))
+        is_there = inverse > 0
+        self.of_chains[:] = 0.0
+        self.of_chains[is_there] = TREND * (1 - 1 / self._sizes[is_there]) / inverse[is_there]
+
+    def given_back(self, values: FloatArray) -> float:
+        """Return what is taken back, times two, given the weights of the columns for each output."""
+        columns = self._in_chains
+        if not len(columns):
+            return 0.0
+        sums = np.stack([np.bincount(self._chain_of[columns], each) for each in values[columns].T])
+        return float((sums**2).sum(axis=0) @ self.of_chains[: sums.shape[1]])
+
+    def penalty_matrix(self, penalties: FloatArray, used: Integers) -> FloatArray:
+        """Return the matrix of the quadratic form of the penalty of some columns."""
+        chain = self._chain_of[used]
+        matrix = np.where(chain[:, np.newaxis] == chain, -self.of_chains[chain], 0.0)
+        matrix[np.diag_indices(len(used))] += penalties[used]
+        return matrix
 
 
 class _Products:
@@ -248,38 +309,6 @@ class _Products:
             between[n_kept:, :n_kept] = between[:n_kept, n_kept:].T
         self.between, self.with_one = between, self.rows.T @ self._weight
         return self
-
-
-def columns_of(rows: csr_matrix) -> BinaryColumns:
-    """Return the columns of a binary matrix."""
-    matrix = rows.tocsc()
-    matrix.sort_indices()
-    return BinaryColumns(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
-
-
-def chain_columns(columns: BinaryColumns) -> ColumnChains:
-    """Return the chains of neighbouring columns each of which contains the one before, or the one after."""
-    n_columns = len(columns.indptr) - 1
-    nesting = np.zeros(max(0, n_columns - 1), dtype=np.int64)
-    compare_neighbours(columns, nesting)
-    members: list[int] = []
-    ends = [0]
-    links = [*nesting.tolist(), 0]
-    while len(members) < n_columns:
-        first = last = len(members)
-        while links[last] and links[last] == links[first]:
-            last += 1
-        members += range(last, first - 1, -1) if links[first] > 0 else range(first, last + 1)
-        ends.append(len(members))
-    chains = ColumnChains(
-        np.array(ends, dtype=np.int64),
-        np.array(members, dtype=np.int64),
-        np.zeros(len(ends), dtype=np.int64),
-        np.zeros(n_columns, dtype=np.int64),
-        np.empty(len(columns.rows), dtype=np.int32),
-    )
-    n_rows = fill_chains(columns, chains)
-    return chains._replace(rows=chains.rows[:n_rows].copy())
 
 
 def literal_columns(literals: Sequence[IntArray], columns: BinaryColumns, n_rows: int) -> BinaryColumns:

@@ -3,8 +3,9 @@ import pytest
 from oracle.learn import columns as twin
 from scipy.sparse import csr_matrix
 
+from treewright.learn.chains import chain_columns, columns_of
 from treewright.mining import column_model
-from treewright.mining.column_model import NO_WEIGHT, ColumnModel, chain_columns, columns_of
+from treewright.mining.column_model import NO_WEIGHT, ColumnModel
 from treewright.mining.targets import LabelTarget, NumberTarget
 from treewright.native.learn.columns import ColumnWeights, QuadraticLoss, descend_chains, measure_chains
 
@@ -39,12 +40,16 @@ def test_descent_ends_at_the_minimum(seed):
     n_columns = dense.shape[1]
     chains = chain_columns(columns_of(csr_matrix(dense.astype(np.int8))))
     residual, curvature = rng.normal(size=30), rng.random(30)
-    weights = ColumnWeights(np.zeros(n_columns), rng.random(n_columns) + 0.1, *np.zeros((4, n_columns)))
+    l2 = rng.random(n_columns) + 0.1
+    members = np.split(chains.members, chains.members_ptr[1:-1])
+    trend = np.array([0.8 * (1 - 1 / len(each)) / sum(1 / l2[each]) for each in members])
+    weights = ColumnWeights(np.zeros(n_columns), l2, trend, *np.zeros((3, n_columns)))
     loss = QuadraticLoss(residual.copy(), curvature, np.zeros(30))
     measure_chains(chains, loss, weights)
     for _ in range(300):
         descend_chains(chains, loss, weights)
-    gap = twin.optimality_gap(dense, residual, curvature, weights.values, weights.l2)
+    penalty = twin.penalty_matrix(l2, members, 0.8)
+    gap = twin.optimality_gap(dense, residual, curvature, weights.values, penalty)
     assert gap < 1e-9
     np.testing.assert_allclose(loss.shift, dense @ weights.values, atol=1e-9)
 

@@ -19,7 +19,14 @@ LIMITS = (0.5, 1.0)
 def problems(draw, max_examples=8):
     """Draw examples with slopes in eighths, so that sums are exact and ties happen."""
     n = draw(st.integers(2, max_examples))
-    examples = draw(st.lists(st.sets(st.integers(0, N_FEATURES - 1)), min_size=n, max_size=n))
+    features = st.sets(st.integers(0, N_FEATURES - 1))
+    above = st.integers(0, N_FEATURES).map(lambda number: set(range(number)))
+    below = st.integers(0, N_FEATURES).map(lambda number: set(range(number, N_FEATURES)))
+    mixed = st.tuples(st.integers(0, 2), st.integers(0, 2)).map(
+        lambda each: set(range(each[0])) | set(range(2 + each[1], N_FEATURES))
+    )
+    kind = draw(st.sampled_from([features, above, below, mixed]))  # all but the first have chains
+    examples = draw(st.lists(kind, min_size=n, max_size=n))
     signs = draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n))
     sizes, curvatures = (draw(st.lists(EIGHTHS, min_size=n, max_size=n)) for _ in range(2))
     gradients = [sign * size for sign, size in zip(signs, sizes, strict=True)]

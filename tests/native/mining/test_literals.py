@@ -3,7 +3,8 @@ import pytest
 from oracle.mining import literals as twin
 from scipy.sparse import csr_matrix
 
-from treewright.mining.column_model import columns_of, literal_columns, match_rows_of_literals
+from treewright.learn.chains import columns_of
+from treewright.mining.column_model import literal_columns, match_rows_of_literals
 from treewright.mining.literal_search import RIDGE, LiteralSearch
 from treewright.native.mining.literals import LiteralLimits, accept, score_columns
 

@@ -2,8 +2,13 @@
 
 Friedman, Hastie & Tibshirani (2010), "Regularization Paths for Generalized Linear Models via Coordinate
 Descent", equation 8 without the L1 norm, for columns whose values are 0 or 1. Columns that contain each
-other, such as ``age >= 30`` and ``age >= 42``, form a chain. All weights of a chain are moved in one pass
-over the rows of its largest column, because each of its columns consists of whole bins.
+other, such as ``age >= 30`` and ``age >= 42``, form a chain. Each of its columns consists of whole bins, and
+the weight of a column is the difference between the scores of two neighbouring bins. The penalty then couples
+neighbouring bins only, so that the best weights of a whole chain solve a tridiagonal system, in one pass over
+the rows of its largest column.
+
+The sum of the weights of a chain is its trend: the difference between the scores of its two ends. A part of
+the penalty of the trend is taken back, which makes a steady rise or fall over many columns cheap.
 """
 
 from typing import NamedTuple
@@ -11,9 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright.native.compiling import in_place
-
-N_SWEEPS = 3
-"""Number of sweeps over the columns of a chain per pass over its rows."""
 
 
 class BinaryColumns(NamedTuple):
@@ -46,18 +48,18 @@ class QuadraticLoss(NamedTuple):
 
 
 class ColumnWeights(NamedTuple):
-    """Weights of columns and their penalties.
+    """Weights of columns and their penalties, and the penalty of the trend of each chain that is taken back.
 
-    For each position in the chains, there is also the curvature and the residual of the bin that the column
-    adds to the next smaller one, and space for the changes of the weights, in this sweep and in all.
+    For each position in the chains, there is also the curvature of the bin that the column adds to the next
+    smaller one, and space for a pivot and for the change of the bin's score.
     """
 
     values: np.ndarray
     l2: np.ndarray
+    trend: np.ndarray
     curvature: np.ndarray
-    residual: np.ndarray
+    pivot: np.ndarray
     step: np.ndarray
-    moved: np.ndarray
 
 
 @in_place
@@ -120,45 +122,66 @@ def measure_chains(chains, loss, weights):
 
 @in_place
 def descend_chains(chains, loss, weights):
-    """Pass once over the chains and move their weights; return the largest decrease of the objective."""
+    """Minimise over the weights of one chain after the other; return the largest decrease, times two."""
     largest = 0.0
     for chain in range(chains.members_ptr.size - 1):
         first, last = chains.members_ptr[chain], chains.members_ptr[chain + 1]
-        at = chains.rows_ptr[chain]
+        at, decrease = chains.rows_ptr[chain], 0.0
+        sum_residuals(chains, loss, first, last, at, weights.step)
+        solve_chain(chains, weights, chain)
         for place in range(first, last):
-            total = 0.0
+            column, step = chains.members[place], weights.step[place]
+            after = weights.step[place + 1] if place + 1 < last else 0.0
+            weights.values[column] += step - after
+            decrease += (weights.curvature[place] * step) * step
+            decrease += weights.l2[column] * (step - after) * (step - after)
             while at < chains.ends[place]:
-                total += loss.residual[chains.rows[at]]
-                at += 1
-            weights.residual[place] = total
-            weights.moved[place] = 0.0
-        for _ in range(N_SWEEPS if last - first > 1 else 1):
-            gradient = bend = 0.0
-            for place in range(first, last):
-                column = chains.members[place]
-                gradient += weights.residual[place]
-                bend += weights.curvature[place]
-                penalty = weights.l2[column]
-                step = 0.0
-                if bend + penalty > 0.0:
-                    step = (gradient - penalty * weights.values[column]) / (bend + penalty)
-                largest = max(largest, (bend + penalty) * step * step)
-                gradient -= bend * step
-                weights.values[column] += step
-                weights.step[place] = step
-                weights.moved[place] += step
-            total = 0.0
-            for place in range(last - 1, first - 1, -1):
-                total += weights.step[place]
-                weights.residual[place] -= weights.curvature[place] * total
-        total = 0.0
-        at = chains.rows_ptr[chain + 1]
-        for place in range(last - 1, first - 1, -1):
-            total += weights.moved[place]
-            begin = chains.ends[place - 1] if place > first else chains.rows_ptr[chain]
-            while at > begin:
-                at -= 1
                 row = chains.rows[at]
-                loss.residual[row] -= loss.curvature[row] * total
-                loss.shift[row] += total
+                loss.residual[row] -= loss.curvature[row] * step
+                loss.shift[row] += step
+                at += 1
+        if first < last:
+            decrease -= weights.trend[chain] * weights.step[first] * weights.step[first]
+        largest = max(largest, decrease)
     return largest
+
+
+@in_place
+def sum_residuals(chains, loss, first, last, at, sums):
+    """Sum the residuals of the bins of a chain."""
+    for place in range(first, last):
+        total = 0.0
+        while at < chains.ends[place]:
+            total += loss.residual[chains.rows[at]]
+            at += 1
+        sums[place] = total
+
+
+@in_place
+def solve_chain(chains, weights, chain):
+    """Replace the residuals of the bins of a chain in `step` by the best changes of their scores.
+
+    The system is symmetric and tridiagonal (Golub & Van Loan, "Matrix Computations", section 4.3).
+    """
+    first, last = chains.members_ptr[chain], chains.members_ptr[chain + 1]
+    before, drag = 0.0, 0.0
+    for place in range(first, last):
+        column = chains.members[place]
+        penalty = weights.l2[column]
+        pull = penalty * weights.values[column]
+        pivot = weights.curvature[place] + penalty + before
+        weights.step[place] += drag - pull
+        if place == first:
+            pivot -= weights.trend[chain]
+            for other in range(first, last):
+                weights.step[place] += weights.trend[chain] * weights.values[chains.members[other]]
+        else:
+            factor = before / weights.pivot[place - 1]
+            pivot -= factor * before
+            weights.step[place] += factor * weights.step[place - 1]
+        weights.pivot[place] = pivot
+        before, drag = penalty, pull
+    for place in range(last - 1, first - 1, -1):
+        if place + 1 < last:
+            weights.step[place] += weights.l2[chains.members[place]] * weights.step[place + 1]
+        weights.step[place] /= weights.pivot[place]

@@ -4,6 +4,9 @@ Each example of a node has a gradient and a curvature, whose sums over the node 
 node, (|G| - penalty)^2 / (H + damping), is twice the decrease of the objective with the best value for the
 node. The leaf whose best split increases the score most is split first, until the maximum number of leaves is
 reached.
+
+Columns that contain each other, such as ``age >= 30`` and ``age >= 42``, form a chain. An example is counted
+only for the smallest column of a chain that has it; the sums of the larger columns follow by addition.
 """
 
 import math
@@ -22,6 +25,17 @@ class ExampleColumns(NamedTuple):
 
     indptr: np.ndarray
     examples: np.ndarray
+
+
+class FeatureChains(NamedTuple):
+    """Features in chains, from the smallest to the largest; chain c has `members[ptr[c]:ptr[c + 1]]`.
+
+    `of_feature` is the chain of each feature, or -1.
+    """
+
+    ptr: np.ndarray
+    members: np.ndarray
+    of_feature: np.ndarray
 
 
 class GradientPair(NamedTuple):
@@ -43,7 +57,9 @@ class GrowthLimits(NamedTuple):
 class FeatureSums(NamedTuple):
     """For each leaf that may be split, the gradient, curvature and count of each of its features.
 
-    All `sums` are zero between trees. The number of places is the maximum number of leaves of a tree.
+    A feature of a chain has only the sums of the examples that no smaller feature of the chain has. The
+    features in no chain that occur are listed in `touched`. All `sums` are zero between trees. The number of
+    places is the maximum number of leaves of a tree.
     """
 
     sums: np.ndarray
@@ -93,7 +109,7 @@ def start_regions(regions):
 
 
 @in_place
-def accumulate(rows, slopes, regions, begin, end, table, place):
+def accumulate(rows, chains, slopes, regions, begin, end, table, place):
     """Fill the zeroed sums of a leaf from its examples."""
     n_touched = 0
     for position in range(begin, end):
@@ -101,7 +117,7 @@ def accumulate(rows, slopes, regions, begin, end, table, place):
         gradient, curvature = slopes.gradients[example], slopes.curvatures[example]
         for index in range(rows.indptr[example], rows.indptr[example + 1]):
             feature = rows.columns[index]
-            if table.sums[place, feature, 2] == 0:
+            if table.sums[place, feature, 2] == 0 and chains.of_feature[feature] < 0:
                 table.touched[place, n_touched] = feature
                 n_touched += 1
             table.sums[place, feature, 0] += gradient
@@ -111,25 +127,48 @@ def accumulate(rows, slopes, regions, begin, end, table, place):
 
 
 @in_place
-def subtract(table, place, other):
+def subtract(chains, table, place, other):
     """Subtract the sums of one leaf from those of another."""
-    for index in range(table.n_touched[other]):
-        feature = table.touched[other, index]
+    for index in range(table.n_touched[other] + chains.members.size):
+        if index < table.n_touched[other]:
+            feature = table.touched[other, index]
+        else:
+            feature = chains.members[index - table.n_touched[other]]
         table.sums[place, feature, 0] -= table.sums[other, feature, 0]
         table.sums[place, feature, 1] -= table.sums[other, feature, 1]
         table.sums[place, feature, 2] -= table.sums[other, feature, 2]
 
 
+@inlined
+def better_split(feature, sums, nodes, node, limits, found):
+    """Return the better of the best split so far, a pair of a score and a feature, and another one.
+
+    `sums` are the gradient and the curvature of the examples that have the feature. Of two scores that are
+    equal, the smaller feature is better.
+    """
+    best, chosen = found
+    gradient, curvature = sums
+    present = excess(gradient, limits) ** 2
+    absent = excess(nodes.gradients[node] - gradient, limits) ** 2
+    of_present = max(0.0, curvature) + limits.damping
+    of_absent = max(0.0, nodes.curvatures[node] - curvature) + limits.damping
+    # Most features are far below the best; this is detected without division.
+    if present * of_absent + absent * of_present >= (best - limits.least) * NEARLY * of_present * of_absent:
+        both = present / of_present + absent / of_absent
+        if both > best + limits.least or (both >= best - limits.least and feature < chosen):
+            return both, feature
+    return best, chosen
+
+
 @in_place
-def find_split(table, nodes, node, limits):
+def find_split(chains, table, nodes, node, limits):
     """Find the split with the largest gain (the smallest feature if tied); -1 if no gain is large enough.
 
     Features that no example of the node has any longer are removed.
     """
     place, n_examples = nodes.places[node], nodes.ends[node] - nodes.begins[node]
-    gradient, curvature = nodes.gradients[node], nodes.curvatures[node]
-    own = excess(gradient, limits) ** 2 / (curvature + limits.damping)
-    best, chosen, n_kept = own, -1, 0
+    own = excess(nodes.gradients[node], limits) ** 2 / (nodes.curvatures[node] + limits.damping)
+    found, n_kept = (own, -1), 0
     for index in range(table.n_touched[place]):
         feature = table.touched[place, index]
         count = table.sums[place, feature, 2]
@@ -139,23 +178,20 @@ def find_split(table, nodes, node, limits):
             continue
         table.touched[place, n_kept] = feature
         n_kept += 1
-        if count == n_examples:
-            continue
-        present = excess(table.sums[place, feature, 0], limits) ** 2
-        absent = excess(gradient - table.sums[place, feature, 0], limits) ** 2
-        of_present = max(0.0, table.sums[place, feature, 1]) + limits.damping
-        of_absent = max(0.0, curvature - table.sums[place, feature, 1]) + limits.damping
-        # Most features are far below the best; this is detected without division.
-        if (
-            present * of_absent + absent * of_present
-            < (best - limits.least) * NEARLY * of_present * of_absent
-        ):
-            continue
-        both = present / of_present + absent / of_absent
-        if both > best + limits.least or (both >= best - limits.least and feature < chosen):
-            best, chosen = both, feature
+        if count < n_examples:
+            sums = (table.sums[place, feature, 0], table.sums[place, feature, 1])
+            found = better_split(feature, sums, nodes, node, limits, found)
     table.n_touched[place] = n_kept
-    nodes.gains[node], nodes.splits[node] = best - own, chosen
+    for chain in range(chains.ptr.size - 1):
+        gradient = curvature = count = 0.0
+        for index in range(chains.ptr[chain], chains.ptr[chain + 1]):
+            feature = chains.members[index]
+            gradient += table.sums[place, feature, 0]
+            curvature += table.sums[place, feature, 1]
+            count += table.sums[place, feature, 2]
+            if 0 < count < n_examples:
+                found = better_split(feature, (gradient, curvature), nodes, node, limits, found)
+    nodes.gains[node], nodes.splits[node] = found[0] - own, found[1]
 
 
 @in_place
@@ -174,7 +210,7 @@ def divide(columns, feature, regions, nodes, node, label):
 
 
 @in_place
-def set_sides(table, nodes, node, middle, n_nodes):
+def set_sides(chains, table, nodes, node, middle, n_nodes):
     """Create the two children of a split, without their sums."""
     present, absent = n_nodes, n_nodes + 1
     place, feature = nodes.places[node], nodes.splits[node]
@@ -184,24 +220,34 @@ def set_sides(table, nodes, node, middle, n_nodes):
     nodes.depths[present] = nodes.depths[absent] = nodes.depths[node] + 1
     nodes.gradients[present] = table.sums[place, feature, 0]
     nodes.curvatures[present] = table.sums[place, feature, 1]
+    if chains.of_feature[feature] >= 0:
+        index = chains.ptr[chains.of_feature[feature]]
+        while chains.members[index] != feature:
+            nodes.gradients[present] += table.sums[place, chains.members[index], 0]
+            nodes.curvatures[present] += table.sums[place, chains.members[index], 1]
+            index += 1
     nodes.gradients[absent] = nodes.gradients[node] - nodes.gradients[present]
     nodes.curvatures[absent] = max(0.0, nodes.curvatures[node] - nodes.curvatures[present])
 
 
 @in_place
-def share_sums(rows, slopes, regions, table, nodes, node, new_place):
+def share_sums(rows, chains, slopes, regions, table, nodes, node, new_place):
     """Fill the sums of two children, `node` and the next; the larger reuses those of its parent."""
     smaller, larger = node, node + 1
     if nodes.ends[smaller] - nodes.begins[smaller] > nodes.ends[larger] - nodes.begins[larger]:
         smaller, larger = larger, smaller
     nodes.places[larger], nodes.places[smaller] = nodes.places[node], new_place
-    accumulate(rows, slopes, regions, nodes.begins[smaller], nodes.ends[smaller], table, new_place)
-    subtract(table, nodes.places[larger], new_place)
+    begin, end = nodes.begins[smaller], nodes.ends[smaller]
+    accumulate(rows, chains, slopes, regions, begin, end, table, new_place)
+    subtract(chains, table, nodes.places[larger], new_place)
 
 
 @in_place
-def grow_tree(rows, columns, slopes, table, regions, nodes, limits, tree):
-    """Grow a tree on the examples of the regions, best split first; return its number of nodes."""
+def grow_tree(rows, chains, columns, slopes, table, regions, nodes, limits, tree):
+    """Grow a tree on the examples of the regions, best split first; return its number of nodes.
+
+    Of the features of a chain, `rows` has only the smallest one that an example has.
+    """
     n_examples, n_nodes, n_leaves = regions.examples.size, 1, 1
     start_regions(regions)
     nodes.begins[0], nodes.ends[0], nodes.labels[0], nodes.places[0], nodes.depths[0] = 0, n_examples, 0, 0, 0
@@ -209,8 +255,8 @@ def grow_tree(rows, columns, slopes, table, regions, nodes, limits, tree):
     for position in range(n_examples):
         nodes.gradients[0] += slopes.gradients[regions.examples[position]]
         nodes.curvatures[0] += slopes.curvatures[regions.examples[position]]
-    accumulate(rows, slopes, regions, 0, n_examples, table, 0)
-    find_split(table, nodes, 0, limits)
+    accumulate(rows, chains, slopes, regions, 0, n_examples, table, 0)
+    find_split(chains, table, nodes, 0, limits)
     tree.features[0], tree.present[0], tree.absent[0] = -1, -1, -1
     while n_leaves < table.n_touched.size:
         node = -1
@@ -222,21 +268,22 @@ def grow_tree(rows, columns, slopes, table, regions, nodes, limits, tree):
             break
         feature = nodes.splits[node]
         middle = divide(columns, feature, regions, nodes, node, n_nodes)
-        set_sides(table, nodes, node, middle, n_nodes)
+        set_sides(chains, table, nodes, node, middle, n_nodes)
         nodes.places[n_nodes] = nodes.places[node]
-        share_sums(rows, slopes, regions, table, nodes, n_nodes, n_leaves)
+        share_sums(rows, chains, slopes, regions, table, nodes, n_nodes, n_leaves)
         tree.features[node], tree.present[node], tree.absent[node] = feature, n_nodes, n_nodes + 1
         n_leaves += 1
         for side in range(n_nodes, n_nodes + 2):
             tree.features[side], tree.present[side], tree.absent[side] = -1, -1, -1
             nodes.splits[side] = -1
             if n_leaves < table.n_touched.size and nodes.depths[side] < limits.depth:
-                find_split(table, nodes, side, limits)
+                find_split(chains, table, nodes, side, limits)
         n_nodes += 2
     for place in range(n_leaves):
         for index in range(table.n_touched[place]):
-            for part in range(3):
-                table.sums[place, table.touched[place, index], part] = 0.0
+            table.sums[place, table.touched[place, index]] = 0.0
+        for feature in chains.members:
+            table.sums[place, feature] = 0.0
     return n_nodes
 
 
