@@ -286,7 +286,7 @@ def test_columns_of_the_same_name_are_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"min_bins": 17}, "min_bins is 17; expected at most max_bins, 16"),
+        ({"min_bins": 33}, "min_bins is 33; expected at most max_bins, 32"),
         ({"encoding": "ordinal"}, "encoding is 'ordinal'; expected one of thresholds, intervals, nested"),
         (
             {"categorical_features": ["town"]},

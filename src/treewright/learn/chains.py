@@ -1,6 +1,9 @@
 """Columns of binary matrices, and chains of columns that contain each other."""
 
+from itertools import pairwise
+
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from treewright.native.learn.columns import BinaryColumns, ColumnChains, compare_neighbours, fill_chains
@@ -36,3 +39,14 @@ def chain_columns(columns: BinaryColumns) -> ColumnChains:
     )
     n_rows = fill_chains(columns, chains)
     return chains._replace(rows=chains.rows[:n_rows].copy())
+
+
+def thin_chains(chains: ColumnChains, n_members: int) -> npt.NDArray[np.bool_]:
+    """Return which columns remain if each chain keeps `n_members` of its columns, at equal distances."""
+    is_kept = np.ones(len(chains.members), dtype=np.bool_)
+    for first, last in pairwise(chains.members_ptr.tolist()):
+        if last - first > n_members:
+            is_kept[chains.members[first:last]] = False
+            places = first + (np.arange(n_members) + 0.5) * ((last - first) / n_members)
+            is_kept[chains.members[places.astype(np.int64)]] = True
+    return is_kept

@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 
 from treewright._typing import FloatArray, IntArray
 from treewright.checkpoint import Checkpoint
-from treewright.learn.chains import columns_of
+from treewright.learn.chains import chain_columns, columns_of, thin_chains
 from treewright.mining.column_model import (
     NO_WEIGHT,
     ColumnModel,
@@ -31,7 +31,7 @@ from treewright.mining.reports import PathStep
 from treewright.mining.targets import LossTarget
 from treewright.mining.tree_leaves import BoostedTreeLeaves, TreeColumns, WeightedLeaves
 from treewright.model import State
-from treewright.native.learn.columns import BinaryColumns
+from treewright.native.learn.columns import BinaryColumns, ColumnChains
 from treewright.native.mining.literals import LiteralLimits, accept, score_columns
 from treewright.progress import report, task
 from treewright.scale import one_blas_thread
@@ -63,7 +63,7 @@ LEAST_GAIN = 1e-3
 """Minimum improvement of the best loss, relative to the loss."""
 FIRST_GAIN = 1.0
 """Minimum improvement of the linear model by conjunctions, in standard errors."""
-HELD_OUT = 2000
+HELD_OUT = 1200
 """Target number of held-out samples, summed over all splits."""
 MOST_SPLITS = 3
 LEAST_ROWS = 3
@@ -71,17 +71,20 @@ LEAST_ROWS = 3
 WORK, LEAST_WORK = 4, 20_000
 """A search counts at most `WORK` times the number of entries of all samples, plus `LEAST_WORK`, per order.
 With several outputs, which share this number, it is doubled."""
+MOST_SEARCHED = 4
+"""Maximum number of columns of a chain that are searched for conjunctions."""
 FINAL_TOL = 1e-5
 MOST_ROUNDS, ROUNDS_PER_STEP, TREE_PATIENCE = 60, 10, 5
-"""Maximum numbers of rounds of boosted trees, in all and per step of the search for conjunctions, and the
-number of rounds without a gain that ends them."""
+"""Maximum number of rounds of boosted trees, the number of rounds that are grown for each step of the search,
+and the number of rounds without a gain that ends them. With long chains, more rounds are grown for a step, in
+proportion to the number of entries that they save."""
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the scores that boosted trees can get."""
 SHARE_GAIN = 1.0
 """Minimum improvement of the loss by boosted trees, in standard errors."""
 TREND = 5
 """Number of rounds from which the further improvement of boosted trees is estimated."""
-OUT_OF_REACH = (5.0, 3.0)
+OUT_OF_REACH = (2.0, 1.0)
 """The search for conjunctions ends if boosted trees are ahead by this many times the gain of the last step,
 above and below `NOISE`."""
 
@@ -194,15 +197,19 @@ class AdditiveFit:
         self._rows, self._target, self._options = rows, target, options
         self._sample_weight = sample_weight
         self._columns = columns_of(rows)
+        self._chains = chain_columns(self._columns)
         self._held_out = self._split(strata)
         self._splits = [
-            _Path(rows, self._columns, target, np.where(each, 0.0, sample_weight), options)
+            _Path(rows, self._columns, self._chains, target, np.where(each, 0.0, sample_weight), options)
             for each in self._held_out
         ]
         self._checkpoint = checkpoint
         self._deadline = None if options.max_seconds is None else time.monotonic() + options.max_seconds
         self._is_out_of_time = False
         self._tree_columns = TreeColumns(rows, options.tree_degree) if options.tree_degree > 1 else None
+        if self._tree_columns is not None:
+            share = self._tree_columns.n_entries / max(1, rows.nnz)
+            self._rounds_per_step = int(min(MOST_ROUNDS, ROUNDS_PER_STEP / max(share, 1e-9)))
         state = checkpoint.load("additive") if checkpoint else None
         if state is not None:
             for split, batches in zip(self._splits, state.values["batches"], strict=True):
@@ -233,20 +240,16 @@ class AdditiveFit:
         if boosted is not None:
             boosted.grow(MOST_ROUNDS, self._mean(steps[chosen].losses), self._is_late)
             report(f"boosted trees: {boosted.n_rounds} rounds, held-out loss {boosted.loss:.5f}")
-        linear = self._choose_linear_again(steps[chosen], linear) if chosen else linear
-        share = 0.0
-        if boosted is not None:
-            self._set_states(steps[chosen].states)
-            for split in self._splits:
-                split.fit_linear(LINEAR_PENALTIES[linear])
-            share = self._choose_share(boosted)
-        final = _Path(self._rows, self._columns, self._target, self._sample_weight, self._options)
-        final.fit_linear(LINEAR_PENALTIES[linear])
-        for number in range(1, chosen + 1):
-            found = [split.batches[number - 1] for split in self._splits if len(split.batches) >= number]
-            final.add_batch(_join(found), PENALTIES[steps[number].penalty])
-        penalty = PENALTIES[steps[chosen].penalty]
-        final.finish(LINEAR_PENALTIES[linear], penalty)
+        self._set_states(steps[chosen].states)
+        if chosen:
+            linear = self._choose_linear_again(steps[chosen], linear)
+        share = self._choose_share(boosted) if boosted is not None else 0.0
+        final = _Path(
+            *(self._rows, self._columns, self._chains),
+            *(self._target, self._sample_weight, self._options),
+        )
+        if share < 1:
+            self._fit_final(final, steps[: chosen + 1], linear)
         path = [PathStep(each.statistic, -self._mean(each.losses), each.n_entered) for each in steps]
         statistic = min((steps[number].statistic for number in range(1, chosen + 1)), default=np.inf)
         is_exact = all(split.is_exact for split in self._splits)
@@ -263,6 +266,14 @@ class AdditiveFit:
             for order, each in orders.items()
         }
         return Additive(orders, weights, intercept, statistic, path, history, is_exact, self._is_out_of_time)
+
+    def _fit_final(self, final: "_Path", steps: list[_Step], linear: int) -> None:
+        """Repeat steps on all samples, with the conjunctions that were found in the splits."""
+        final.fit_linear(LINEAR_PENALTIES[linear])
+        for number, step in enumerate(steps[1:]):
+            found = [split.batches[number] for split in self._splits if len(split.batches) > number]
+            final.add_batch(_join(found), PENALTIES[step.penalty])
+        final.finish(LINEAR_PENALTIES[linear], PENALTIES[steps[-1].penalty])
 
     def _start_trees(self, columns: TreeColumns) -> "_BoostedSplits":
         weights = [np.where(each, 0.0, self._sample_weight) for each in self._held_out]
@@ -389,7 +400,7 @@ class AdditiveFit:
                 report(str(history[-1]), history[-1])
                 gain = steps[best].losses - step.losses
                 if boosted is not None:
-                    boosted.grow(ROUNDS_PER_STEP, self._mean(steps[best].losses), self._is_late)
+                    boosted.grow(self._rounds_per_step, self._mean(steps[best].losses), self._is_late)
                     behind = self._mean(step.losses) - boosted.loss
                     if behind > OUT_OF_REACH[statistic < NOISE] * max(0.0, self._mean(gain)):
                         break
@@ -405,18 +416,32 @@ class AdditiveFit:
             ]
             self._checkpoint.save("additive", State("additive", {"batches": batches}, {}))
 
+    def _refit(
+        self, fit: "Callable[[_Path, float], None]", penalty: float, losses: FloatArray
+    ) -> FloatArray | None:
+        """Fit all splits with a penalty; return the losses if their mean is lower than that of earlier ones.
+
+        If the loss of the first split is not lower, the others are not fitted.
+        """
+        fit(self._splits[0], penalty)
+        first = self._losses_of([self._splits[0].model.scores])
+        if self._mean(first) >= self._mean(losses[: len(first)]):
+            return None
+        for split in self._splits[1:]:
+            fit(split, penalty)
+        found = self._losses()
+        return found if self._mean(found) < self._mean(losses) else None
+
     def _tune(self, penalty: int) -> int:
         """Try neighbouring penalties of conjunctions; keep the best model and return its penalty index."""
-        best, states, chosen = self._mean(self._losses()), self._states(), penalty
+        losses, states, chosen = self._losses(), self._states(), penalty
         for direction in (1, -1):
             number = penalty + direction
             while 0 <= number < len(PENALTIES):
-                for split in self._splits:
-                    split.fit_conjunctions(PENALTIES[number])
-                loss = self._mean(self._losses())
-                if loss >= best:
+                found = self._refit(_Path.fit_conjunctions, PENALTIES[number], losses)
+                if found is None:
                     break
-                best, states, chosen = loss, self._states(), number
+                losses, states, chosen = found, self._states(), number
                 number += direction
             self._set_states(states)
             if chosen != penalty:
@@ -438,17 +463,19 @@ class AdditiveFit:
         return best
 
     def _choose_linear_again(self, step: _Step, linear: int) -> int:
-        """Return the index of the best penalty of single columns, given the conjunctions of a step."""
-        best, chosen = self._mean(step.losses), linear
+        """Fit with other penalties of single columns, given the conjunctions of a step.
+
+        Keep the best models and return the index of their penalty.
+        """
+        losses, states, chosen = step.losses, step.states, linear
         for number in (*range(linear - 1, max(-1, linear - 3), -1), linear + 1, 0):
             if not 0 <= number < len(LINEAR_PENALTIES) or number == chosen or self._is_late():
                 continue
             self._set_states(step.states)
-            for split in self._splits:
-                split.fit_linear(LINEAR_PENALTIES[number])
-            loss = self._mean(self._losses())
-            if loss < best:
-                best, chosen = loss, number
+            found = self._refit(_Path.fit_linear, LINEAR_PENALTIES[number], losses)
+            if found is not None:
+                losses, states, chosen = found, self._states(), number
+        self._set_states(states)
         return chosen
 
 
@@ -510,17 +537,19 @@ class _Path:
         self,
         rows: csr_matrix,
         columns: BinaryColumns,
+        chains: ColumnChains,
         target: LossTarget,
         sample_weight: FloatArray,
         options: AdditiveOptions,
     ) -> None:
         self._rows, self._columns, self._options = rows, columns, options
+        self._is_searched = thin_chains(chains, MOST_SEARCHED)
         self._train = np.flatnonzero(sample_weight > 0)
         self._search: LiteralSearch | None = None
         self._statistic: float | None = None
         self._known: dict[tuple[int, ...], None] = {}
         self.model = ColumnModel(target, sample_weight)
-        self.model.add(columns, NO_WEIGHT)
+        self.model.add(columns, NO_WEIGHT, chains)
         self.batches: list[_Batch] = []
         self.kept: list[_Batch] = []
 
@@ -554,7 +583,8 @@ class _Path:
             return len(batch.conjunctions)
         if self._search is None:
             n_outputs = self.model.target.n_outputs
-            work = min(2, n_outputs) * (WORK * int(self._rows.nnz) + LEAST_WORK)
+            n_entries = int(np.diff(self._columns.indptr)[self._is_searched].sum())
+            work = min(2, n_outputs) * (WORK * n_entries + LEAST_WORK)
             self._search = LiteralSearch(
                 self._rows[self._train],
                 degree=self._options.degree,
@@ -562,6 +592,7 @@ class _Path:
                 n_rows_min=LEAST_ROWS,
                 work=work,
                 n_outputs=n_outputs,
+                is_wanted=self._is_searched,
             )
         size = max(FIRST_BATCH, int(BATCH_GROWTH * len(self._known)))
         margin = 2 * float(np.log(max(2, 2 * len(self._search.columns))))

@@ -22,7 +22,7 @@ from treewright.native.mining.literals import match_literals
 
 NO_WEIGHT = float("inf")
 """Infinite penalty, which makes all weights zero."""
-TOL = 1e-3
+TOL = 3e-3
 """Relative decrease of the objective below which fitting stops."""
 N_NEWTON, N_PASSES = 30, 2
 """Maximum numbers of Newton steps, and of passes over the columns per step."""
@@ -35,8 +35,9 @@ MOST_SOLVED = 2_000
 PASSES = 30_000
 """The normal equations are solved if building them takes at most as many operations as this number of passes
 over the entries of the columns; they are built once and solved many times."""
-TREND = float(__import__("os").environ.get("TW_RHO", "0.9"))
-"""Fraction of the penalty of the trend of a long chain that is taken back (see `ColumnChains`)."""
+LONG, STIFFNESS = 3, 10.0
+"""The penalty of the weights of a chain of at least `LONG` columns is multiplied by `STIFFNESS`, but the
+penalty of their sum is not: a steady rise or fall over many columns is more likely than a sawtooth."""
 CHUNK = 2_048
 LARGEST_ROOM = 1 << 24
 
@@ -74,11 +75,11 @@ class ColumnModel:
         self._objective, self._losses = np.inf, np.zeros(0)
         self._products = _Products(sample_weight)
 
-    def add(self, columns: BinaryColumns, penalty: float) -> None:
-        """Add a block of columns with weights of zero."""
+    def add(self, columns: BinaryColumns, penalty: float, chains: ColumnChains | None = None) -> None:
+        """Add a block of columns with weights of zero; their chains are found if not given."""
         n_columns = len(columns.indptr) - 1
         self._blocks.append(columns)
-        self._chains.append(chain_columns(columns))
+        self._chains.append(chain_columns(columns) if chains is None else chains)
         self._trends = _Trends(self._chains)
         self.penalties = np.concatenate([self.penalties, np.full(n_columns, penalty)])
         self.values = np.concatenate([self.values, np.zeros((n_columns, self.target.n_outputs))])
@@ -102,7 +103,7 @@ class ColumnModel:
     def _measure_objective(self) -> float:
         """Return the sum of the losses plus the penalty."""
         is_there = np.isfinite(self.penalties)
-        shrinking = self.penalties[is_there] @ (self.values[is_there] ** 2).sum(axis=1)
+        shrinking = self._trends.penalties[is_there] @ (self.values[is_there] ** 2).sum(axis=1)
         shrinking -= self._trends.given_back(self.values)
         return float(self.sample_weight @ self._losses + 0.5 * shrinking)
 
@@ -131,7 +132,7 @@ class ColumnModel:
         total = max(float(weight.sum()), 1e-300)
         means = products.with_one[used] / total
         matrix = products.between[np.ix_(used, used)] - total * np.outer(means, means)
-        penalty = self._trends.penalty_matrix(self.penalties, used)
+        penalty = self._trends.penalty_matrix(used)
         matrix += penalty
         slope = products.rows.T[used] @ residual - means * residual.sum()
         slope -= penalty @ self.values[used, 0]
@@ -150,7 +151,7 @@ class ColumnModel:
         loss = QuadraticLoss(residual, curvature, np.zeros(len(residual)))
         before = self.values[:, output].copy()
         weights = ColumnWeights(
-            before.copy(), self.penalties, self._trends.of_chains, *np.zeros((3, len(before)))
+            before.copy(), self._trends.penalties, self._trends.of_chains, *np.zeros((3, len(before)))
         )
         moving = self._measure(loss, weights)
         total, moved = max(float(curvature.sum()), 1e-300), 0.0
@@ -208,7 +209,7 @@ class ColumnModel:
 
 
 class _Trends:
-    """The penalties of the trends of chains that are taken back.
+    """The penalties of columns in chains and of the trends of chains.
 
     Parameters
     ----------
@@ -217,9 +218,10 @@ class _Trends:
 
     Attributes
     ----------
+    penalties : ndarray of float, (n_columns,)
+        The penalties of the columns, with those in long chains multiplied.
     of_chains : ndarray of float, (n_chains,)
-        For each chain of each block, the factor of half its squared trend. It is zero for single columns and
-        grows with the length of the chain.
+        For each chain of each block, the penalty of its trend that is taken back; zero for short chains.
     """
 
     def __init__(self, blocks: Sequence[ColumnChains]) -> None:
@@ -231,16 +233,19 @@ class _Trends:
         self._chain_of = np.empty(first, dtype=np.int64)
         self._chain_of[np.concatenate(members)] = np.repeat(np.arange(len(sizes)), sizes)
         self._sizes = sizes
-        self._in_chains = np.flatnonzero(sizes[self._chain_of] > 1)
+        self._in_chains = np.flatnonzero(sizes[self._chain_of] >= LONG)
+        self.penalties = np.zeros(first)
         self.of_chains = np.zeros(len(sizes))
 
     def set_penalties(self, penalties: FloatArray) -> None:
-        """Set `of_chains` by the penalties of the columns."""
+        """Set the penalties, given those of columns outside chains."""
         columns = self._in_chains
         inverse = np.bincount(self._chain_of[columns], 1 / penalties[columns], minlength=len(self._sizes))
         is_there = inverse > 0
         self.of_chains[:] = 0.0
-        self.of_chains[is_there] = TREND * (1 - 1 / self._sizes[is_there]) / inverse[is_there]
+        self.of_chains[is_there] = (STIFFNESS - 1) / inverse[is_there]
+        self.penalties = penalties.copy()
+        self.penalties[columns] *= STIFFNESS
 
     def given_back(self, values: FloatArray) -> float:
         """Return what is taken back, times two, given the weights of the columns for each output."""
@@ -250,11 +255,11 @@ class _Trends:
         sums = np.stack([np.bincount(self._chain_of[columns], each) for each in values[columns].T])
         return float((sums**2).sum(axis=0) @ self.of_chains[: sums.shape[1]])
 
-    def penalty_matrix(self, penalties: FloatArray, used: Integers) -> FloatArray:
+    def penalty_matrix(self, used: Integers) -> FloatArray:
         """Return the matrix of the quadratic form of the penalty of some columns."""
         chain = self._chain_of[used]
         matrix = np.where(chain[:, np.newaxis] == chain, -self.of_chains[chain], 0.0)
-        matrix[np.diag_indices(len(used))] += penalties[used]
+        matrix[np.diag_indices(len(used))] += self.penalties[used]
         return matrix
 
 

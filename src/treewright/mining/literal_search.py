@@ -76,6 +76,8 @@ class LiteralSearch:
         Maximum number of matrix entries that are counted per order.
     n_outputs : int
         Number of columns of the residuals; the maximum `work` is divided among them.
+    is_wanted : ndarray of bool, (n_columns,), optional
+        Which columns conjunctions may have; by default, all.
 
     Attributes
     ----------
@@ -92,13 +94,14 @@ class LiteralSearch:
         n_rows_min: int,
         work: int,
         n_outputs: int = 1,
+        is_wanted: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         self._n_rows = rows.shape[0]
         self._degree, self._negations, self._n_rows_min, self._work = degree, negations, n_rows_min, work
-        self.is_exact = True
+        self.is_exact = is_wanted is None or bool(is_wanted.all())
         counts = np.bincount(rows.indices, minlength=rows.shape[1])
         is_useful = (counts >= n_rows_min) & (counts < self._n_rows)
-        useful = np.flatnonzero(is_useful)
+        useful = np.flatnonzero(is_useful if is_wanted is None else is_useful & is_wanted)
         self.columns = useful[np.argsort(counts[useful], kind="stable")].astype(np.int32)
         shares = counts[self.columns] / max(1, self._n_rows)
         n_items = len(self.columns)

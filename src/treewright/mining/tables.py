@@ -176,7 +176,7 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
         self,
         *,
         encoding: Literal["thresholds", "intervals", "nested"] = "thresholds",
-        max_bins: Count = 16,
+        max_bins: Count = 32,
         min_bins: Count | None = None,
         min_count: Count = 5,
         categorical_features: Literal["from_dtype"] | Sequence[str | int] = "from_dtype",

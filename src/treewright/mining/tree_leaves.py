@@ -53,9 +53,10 @@ class TreeColumns:
         self.columns: IntArray = np.sort(most[counts[most] > 0]).astype(np.int32)
         chosen = rows if len(self.columns) == rows.shape[1] else rows[:, self.columns]
         chosen.sort_indices()
-        self.grower = TreeGrower(
-            BinaryMatrix(chosen), max_leaves=MAX_LEAVES, damping=DAMPING, max_depth=degree
-        )
+        data = BinaryMatrix(chosen)
+        self.n_entries = len(data.smallest.columns)
+        """Number of entries that are counted for the root of a tree."""
+        self.grower = TreeGrower(data, max_leaves=MAX_LEAVES, damping=DAMPING, max_depth=degree)
 
 
 class BoostedTreeLeaves:
