@@ -84,7 +84,7 @@ SHARE_GAIN = 1.0
 """Minimum improvement of the loss by boosted trees, in standard errors."""
 TREND = 5
 """Number of rounds from which the further improvement of boosted trees is estimated."""
-OUT_OF_REACH = (2.0, 1.0)
+OUT_OF_REACH = (5.0, 1.0)
 """The search for conjunctions ends if boosted trees are ahead by this many times the gain of the last step,
 above and below `NOISE`."""
 
