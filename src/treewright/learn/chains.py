@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from treewright._typing import FloatArray
 from treewright.native.learn.columns import BinaryColumns, ColumnChains, compare_neighbours, fill_chains
 
 
@@ -41,12 +42,26 @@ def chain_columns(columns: BinaryColumns) -> ColumnChains:
     return chains._replace(rows=chains.rows[:n_rows].copy())
 
 
-def thin_chains(chains: ColumnChains, n_members: int) -> npt.NDArray[np.bool_]:
-    """Return which columns remain if each chain keeps `n_members` of its columns, at equal distances."""
+def thin_chains(
+    chains: ColumnChains, jumps: FloatArray, n_even: int, n_steepest: int
+) -> npt.NDArray[np.bool_]:
+    """Return which columns remain if each chain keeps some of its columns.
+
+    Parameters
+    ----------
+    chains : ColumnChains
+    jumps : ndarray of float, (n_columns,)
+        The size of the weight of each column.
+    n_even : int
+        Number of columns that are kept at equal distances.
+    n_steepest : int
+        Number of further columns that are kept, those with the largest weights.
+    """
     is_kept = np.ones(len(chains.members), dtype=np.bool_)
     for first, last in pairwise(chains.members_ptr.tolist()):
-        if last - first > n_members:
-            is_kept[chains.members[first:last]] = False
-            places = first + (np.arange(n_members) + 0.5) * ((last - first) / n_members)
-            is_kept[chains.members[places.astype(np.int64)]] = True
+        if last - first > n_even + n_steepest:
+            members = chains.members[first:last]
+            even = ((np.arange(n_even) + 0.5) * ((last - first) / n_even)).astype(np.int64)
+            others = np.delete(members, even)
+            is_kept[others[np.argsort(-jumps[others], kind="stable")[n_steepest:]]] = False
     return is_kept

@@ -71,8 +71,9 @@ LEAST_ROWS = 3
 WORK, LEAST_WORK = 4, 20_000
 """A search counts at most `WORK` times the number of entries of all samples, plus `LEAST_WORK`, per order.
 With several outputs, which share this number, it is doubled."""
-MOST_SEARCHED = 4
-"""Maximum number of columns of a chain that are searched for conjunctions."""
+SEARCHED = (3, 3)
+"""Numbers of columns of a chain that are searched for conjunctions: at equal distances, and those with the
+largest weights in the linear model."""
 FINAL_TOL = 1e-5
 MOST_ROUNDS, ROUNDS_PER_STEP, TREE_PATIENCE = 60, 10, 5
 """Maximum number of rounds of boosted trees, the number of rounds that are grown for each step of the search,
@@ -543,7 +544,7 @@ class _Path:
         options: AdditiveOptions,
     ) -> None:
         self._rows, self._columns, self._options = rows, columns, options
-        self._is_searched = thin_chains(chains, MOST_SEARCHED)
+        self._chains = chains
         self._train = np.flatnonzero(sample_weight > 0)
         self._search: LiteralSearch | None = None
         self._statistic: float | None = None
@@ -583,7 +584,9 @@ class _Path:
             return len(batch.conjunctions)
         if self._search is None:
             n_outputs = self.model.target.n_outputs
-            n_entries = int(np.diff(self._columns.indptr)[self._is_searched].sum())
+            jumps = np.abs(self.model.values[: self._rows.shape[1]]).max(axis=1)
+            is_searched = thin_chains(self._chains, jumps, *SEARCHED)
+            n_entries = int(np.diff(self._columns.indptr)[is_searched].sum())
             work = min(2, n_outputs) * (WORK * n_entries + LEAST_WORK)
             self._search = LiteralSearch(
                 self._rows[self._train],
@@ -592,7 +595,7 @@ class _Path:
                 n_rows_min=LEAST_ROWS,
                 work=work,
                 n_outputs=n_outputs,
-                is_wanted=self._is_searched,
+                is_wanted=is_searched,
             )
         size = max(FIRST_BATCH, int(BATCH_GROWTH * len(self._known)))
         margin = 2 * float(np.log(max(2, 2 * len(self._search.columns))))

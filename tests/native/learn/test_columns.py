@@ -3,7 +3,7 @@ import pytest
 from oracle.learn import columns as twin
 from scipy.sparse import csr_matrix
 
-from treewright.learn.chains import chain_columns, columns_of
+from treewright.learn.chains import chain_columns, columns_of, thin_chains
 from treewright.mining import column_model
 from treewright.mining.column_model import NO_WEIGHT, ColumnModel
 from treewright.mining.targets import LabelTarget, NumberTarget
@@ -31,6 +31,17 @@ def test_chains_have_the_rows_of_their_columns(seed):
         for place in range(first, last):
             rows = np.sort(chains.rows[begin : chains.ends[place]])
             assert rows.tolist() == np.flatnonzero(dense[:, chains.members[place]]).tolist()
+
+
+def test_a_long_chain_keeps_columns_at_equal_distances_and_those_with_the_largest_weights():
+    number = np.arange(40)
+    dense = np.array([*[number >= cut for cut in range(1, 13)], number % 3 == 0, number % 5 == 0]).T
+    chains = chain_columns(columns_of(csr_matrix(dense.astype(np.int8))))
+    jumps = np.zeros(14)
+    jumps[[3, 7]] = 1.0, 2.0
+    kept = np.flatnonzero(thin_chains(chains, jumps, 3, 2))
+    assert kept.tolist() == [1, 3, 5, 7, 9, 12, 13]
+    assert thin_chains(chains, jumps, 6, 6).all()
 
 
 @pytest.mark.parametrize("seed", range(4))
