@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from treewright._naming import named, setting
-from treewright._typing import Range
+from treewright._typing import JobCount, Jobs, Range
 from treewright.errors import InputError, quote
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -17,6 +17,7 @@ Conditions = Mapping[str, Collection[Any]]
 GIVEN = (object(),)
 """Stands for any value except None."""
 INFINITY = float("inf")
+JOBS = "an integer of at least 1, or a negative one (-1: all processors, -2: all but one)"
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
@@ -33,6 +34,22 @@ def check_integer(name: str, value: object, *, minimum: int = 0, maximum: int | 
 def check_number(name: str, value: object, *, low: float, high: float) -> None:
     """Check that `value` is a number from `low` to `high`."""
     check_param(name, value, Annotated[float, Range(low, high)])
+
+
+def count_jobs(n_jobs: int) -> int:
+    """Return the number of threads for `n_jobs`: -1 stands for all processors, -2 for all but one, and so on.
+
+    Examples
+    --------
+    >>> count_jobs(3)
+    3
+    """
+    check_param("n_jobs", n_jobs, Jobs)
+    if n_jobs > 0:
+        return int(n_jobs)
+    from joblib import cpu_count  # type: ignore[import-untyped]  # the processors that this process may use
+
+    return max(1, int(cpu_count()) + 1 + int(n_jobs))
 
 
 def _is_one_of(value: object, choices: Iterable[object]) -> bool:
@@ -167,6 +184,10 @@ def describe_type(hint: Any) -> str:  # noqa: ANN401
     return " or ".join(wanted[1] for member in members_of(hint) if (wanted := _expectation(member)))
 
 
+def _is_integer(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 @cache
 def _expectation(hint: Any) -> tuple[Callable[[Any], bool], str] | None:  # noqa: ANN401
     """Return a predicate for a type other than a union, and its description; None if any value is valid."""
@@ -181,6 +202,8 @@ def _expectation(hint: Any) -> tuple[Callable[[Any], bool], str] | None:  # noqa
         return lambda value: isinstance(value, str), "a string"
     if plain not in (int, float):
         return None
+    if any(isinstance(each, JobCount) for each in extras):
+        return lambda value: _is_integer(value) and value != 0, JOBS
     bounds = next((each for each in extras if isinstance(each, Range)), Range())
     low = -INFINITY if bounds.low is None else bounds.low
     high = INFINITY if bounds.high is None else bounds.high

@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from treewright._typing import FloatArray, Integers
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._validate import check_choice, check_integer, check_number, count_jobs
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.base import MAX_VISITS, Kernel
@@ -162,7 +162,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
     random_state : int
         Seed for the order of the examples in the training of the linear model.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         check_choice("refit", self.refit, (False, True))
         check_choice("prefit", self.prefit, (False, True))
         check_integer("random_state", self.random_state)
-        check_integer("n_jobs", self.n_jobs, minimum=1)
+        count_jobs(self.n_jobs)
         if self.machine is not None and not isinstance(self.machine, TreeKernelClassifier):
             raise InputError(f"machine is {self.machine!r}; expected a TreeKernelClassifier or None")
         if self.machine is None and self.prefit:
@@ -397,7 +397,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         """Apply a function to trees, batch by batch."""
         examples = check_examples(trees)
         n_examples = count_examples(examples)
-        size = max(1, min(TREES_AT_A_TIME, -(-n_examples // self.n_jobs)))
+        size = max(1, min(TREES_AT_A_TIME, -(-n_examples // count_jobs(self.n_jobs))))
         batches = [slice(begin, begin + size) for begin in range(0, n_examples, size)]
         return map_jobs(lambda batch: function(take_examples(examples, batch)), batches, n_jobs=self.n_jobs)
 

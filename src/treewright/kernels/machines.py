@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from treewright._typing import FloatArray, Integers
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._validate import check_choice, check_integer, check_number, count_jobs
 from treewright.errors import InputError
 from treewright.kernels.base import MAX_VISITS, Kernel, PackedExamples
 from treewright.kernels.examples import EXAMPLES, KernelField, check_examples, count_examples, take_examples
@@ -82,7 +82,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
     random_state : int
         Seed for the cross-validation folds of `probability`.
     n_jobs : int
-        Number of threads that compute kernel values; results do not depend on it.
+        Number of threads (-1: all processors) that compute kernel values; results do not depend on it.
 
     Attributes
     ----------
@@ -378,7 +378,7 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     cache_memory : int
         Memory limit in bytes for cached kernel values during training.
     n_jobs : int
-        Number of threads that compute kernel values; results do not depend on it.
+        Number of threads (-1: all processors) that compute kernel values; results do not depend on it.
 
     Attributes
     ----------
@@ -523,7 +523,7 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mode
     random_state : int
         Seed for the choice of landmarks.
     n_jobs : int
-        Number of threads that compute kernel values; results do not depend on it.
+        Number of threads (-1: all processors) that compute kernel values; results do not depend on it.
 
     Attributes
     ----------
@@ -576,7 +576,7 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mode
         """
         check_integer("n_components", self.n_components, minimum=1)
         check_integer("random_state", self.random_state)
-        check_integer("n_jobs", self.n_jobs, minimum=1)
+        count_jobs(self.n_jobs)
         examples = check_examples(trees)
         n_examples = count_examples(examples)
         if n_examples == 0:

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from treewright._typing import FloatArray, Integers
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._validate import check_choice, check_integer, check_number, count_jobs
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
@@ -81,7 +81,7 @@ class KernelMachine(Model, BaseEstimator):  # type: ignore[misc]
         if self.max_iter is not None:
             check_integer("max_iter", self.max_iter, minimum=1)
         check_integer("cache_memory", self.cache_memory)
-        check_integer("n_jobs", self.n_jobs, minimum=1)
+        count_jobs(self.n_jobs)
 
     def _start(self, examples: Any) -> RowCache:  # noqa: ANN401
         self.kernel_ = make_kernel(self.kernel)
@@ -344,7 +344,7 @@ def check_floats(name: str, values: npt.NDArray[Any]) -> FloatArray:
 def multiply(packed: PackedExamples, examples: Any, factors: FloatArray, *, n_jobs: int) -> FloatArray:  # noqa: ANN401
     """Multiply the kernel values of examples with the packed examples by a matrix."""
     n_examples = count_examples(examples)
-    size = max(1, min(BATCH_VALUES // len(packed), -(-n_examples // n_jobs)))
+    size = max(1, min(BATCH_VALUES // len(packed), -(-n_examples // count_jobs(n_jobs))))
     size = -(-size // ROWS_TOGETHER) * ROWS_TOGETHER  # so that results do not depend on n_jobs
     batches = [slice(begin, begin + size) for begin in range(0, n_examples, size)]
 

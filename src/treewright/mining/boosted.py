@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_feature_names_in
 
 from treewright._typing import FloatArray, Integers
-from treewright._validate import check_integer, check_number
+from treewright._validate import check_integer, check_number, count_jobs
 from treewright.errors import InputError
 from treewright.learn.stagewise import StagewiseTrees, TreeStep
 from treewright.learn.trees import ForestField, join_trees, score_rows
@@ -78,7 +78,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     max_seconds : float, optional
         Time limit of `fit`. When it is reached, the trees grown so far are kept, and a warning is issued.
     n_jobs : int
-        Number of threads, at most one per class.
+        Number of threads (-1: all processors), at most one per class.
     random_state : int
         Seed of the random number generator. Results do not depend on `n_jobs`.
 
@@ -248,7 +248,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         check_number("validation_fraction", self.validation_fraction, low=0.01, high=0.9)
         if self.max_seconds is not None:
             check_number("max_seconds", self.max_seconds, low=1e-3, high=1e9)
-        check_integer("n_jobs", self.n_jobs, minimum=1)
+        count_jobs(self.n_jobs)
         check_integer("random_state", self.random_state)
 
     def _deadline(self, start: float, share: float = 1.0) -> float:

@@ -15,6 +15,7 @@ from treewright._typing import (
     Count,
     FloatArray,
     Fraction,
+    Jobs,
     LimitedMemory,
     NonNegativeFloat,
     NonNegativeInt,
@@ -160,7 +161,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         Memory of a Bloom filter that removes rare candidates before counting. The result does not depend on
         it.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
     random_state : int
         Seed of the random number generator.
 
@@ -235,7 +236,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         max_seconds: Annotated[float, Range(0)] | None = None,
         memory_limit: LimitedMemory | None = None,
         filter_memory: LimitedMemory | None = None,
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
         random_state: NonNegativeInt = 0,
     ) -> None:
         self.degree = degree

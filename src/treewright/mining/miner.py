@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from treewright._typing import Count, Fraction, LimitedMemory, NonNegativeFloat, NonNegativeInt, Range
+from treewright._typing import Count, Fraction, Jobs, LimitedMemory, NonNegativeFloat, NonNegativeInt, Range
 from treewright.mining.estimator import ConjunctionEstimator, repeat_samples, weigh_samples
 from treewright.scale import Client
 
@@ -66,7 +66,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     sparse_output : bool
         Return sparse matrices from `transform`.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
     random_state : int
         Seed of the random number generator.
 
@@ -134,7 +134,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         memory_limit: LimitedMemory | None = None,
         filter_memory: LimitedMemory | None = None,
         sparse_output: bool = True,
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
         random_state: NonNegativeInt = 0,
     ) -> None:
         self.degree = degree

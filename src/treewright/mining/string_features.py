@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from treewright._typing import Count, FloatArray, Fraction, IntArray, NonNegativeFloat, NonNegativeInt
+from treewright._typing import Count, FloatArray, Fraction, IntArray, Jobs, NonNegativeFloat, NonNegativeInt
 from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
@@ -257,7 +257,7 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
     token_pattern : str
         Regular expression that finds the words of a string.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
     random_state : int
         Seed of the random number generator.
 
@@ -310,7 +310,7 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         path: bool = True,
         tol: Fraction = 1e-3,
         token_pattern: str = r"\w+|[^\w\s]",
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
         random_state: NonNegativeInt = 0,
     ) -> None:
         self.degree = degree
@@ -402,7 +402,7 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
     token_pattern : str
         Regular expression that finds the words of a string.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
     random_state : int
         Seed of the random number generator.
     C : float
@@ -459,7 +459,7 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         path: bool = True,
         tol: Fraction = 1e-3,
         token_pattern: str = r"\w+|[^\w\s]",
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
         random_state: NonNegativeInt = 0,
     ) -> None:
         self.degree = degree

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 import numpy as np
 
 from treewright._naming import named, setting
-from treewright._typing import Count, FloatArray, Folds, NonNegativeInt, Range
+from treewright._typing import Count, FloatArray, Folds, Jobs, NonNegativeInt, Range
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences
@@ -133,7 +133,7 @@ class ConstituentReranker(ConstituentAnnotator):
     random_state : int
         Seed of the random number generator.
     n_jobs : int
-        Number of threads; it does not change the results.
+        Number of threads (-1: all processors); it does not change the results.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class ConstituentReranker(ConstituentAnnotator):
         k: Annotated[int, Range(2)] = 20,
         folds: Folds | None = None,
         random_state: NonNegativeInt = 0,
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.parser = parser
         self.others = others
@@ -449,7 +449,7 @@ class ConstituentReranker(ConstituentAnnotator):
         k : int
             Maximum number of trees per sentence.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         self.check_is_fitted()
         check_integer("k", k, minimum=1)

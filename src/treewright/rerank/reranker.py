@@ -14,6 +14,7 @@ from treewright._typing import (
     FloatArray,
     Folds,
     Fraction,
+    Jobs,
     LimitedMemory,
     NonNegativeFloat,
     NonNegativeInt,
@@ -155,7 +156,7 @@ class DependencyReranker(ParserWrapper):
     random_state : int
         Seed of the random number generator.
     n_jobs : int
-        Number of threads; it does not change the results.
+        Number of threads (-1: all processors); it does not change the results.
 
     Attributes
     ----------
@@ -275,7 +276,7 @@ class DependencyReranker(ParserWrapper):
         filter_memory: LimitedMemory | None = None,
         memory_limit: LimitedMemory | None = None,
         random_state: NonNegativeInt = 0,
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.parser = parser
         self.space = space

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from treewright._typing import Count, FileName, FloatArray, NonNegativeInt, Range
+from treewright._typing import FileName, FloatArray, Jobs, NonNegativeInt, Range
 from treewright._validate import check_params
 from treewright._version import __version__
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
@@ -74,7 +74,7 @@ class RoleLabeler(Annotator):
     random_state : int
         Seed of the random number generator.
     n_jobs : int
-        Number of threads; it does not change the results.
+        Number of threads (-1: all processors); it does not change the results.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class RoleLabeler(Annotator):
         features: Literal["standard", "extended"] | str = "extended",
         C: Annotated[float, Range(1e-9, 1e9)] | None = None,  # noqa: N803
         random_state: NonNegativeInt = 0,
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.predicates = predicates
         self.kernel = kernel

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from sklearn.base import BaseEstimator
 
-from treewright._typing import Count, FloatArray, Memory, NonNegativeInt, Range
+from treewright._typing import Count, FloatArray, Jobs, Memory, NonNegativeInt, Range
 from treewright._validate import check_choice, check_integer, check_params
 from treewright.data.consttree import ConstTree
 from treewright.data.svmlight import SparseVector, stack_vectors
@@ -108,7 +108,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
     random_state : int
         Seed of the random number generator.
     n_jobs : int
-        Number of threads; it does not change the results.
+        Number of threads (-1: all processors); it does not change the results.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         tol: Annotated[float, Range(1e-12, 1)] = 1e-2,
         cache_memory: Memory = 4 << 30,
         random_state: NonNegativeInt = 0,
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.kernel = kernel
         self.features = features

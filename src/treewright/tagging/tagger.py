@@ -462,7 +462,7 @@ def jackknife(
     fold_by : {"document", "block"}
         Assign whole documents to folds, or blocks of consecutive sentences within documents.
     n_jobs : int
-        Number of threads; it does not change the result.
+        Number of threads (-1: all processors); it does not change the result.
     random_state : int
         Seed for the assignment of documents to folds.
     tagger : Tagger, optional

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range, TagSource
-from treewright._validate import check_integer, check_params
+from treewright._typing import Count, Folds, Fraction, Jobs, NonNegativeInt, Range, TagSource
+from treewright._validate import check_integer, check_params, count_jobs
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences, missing_tags
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -143,7 +143,7 @@ class ConstituentParser(ConstituentAnnotator):
     random_state : int
         Seed of the random number generator.
     n_jobs : int
-        Number of threads; it does not change the results.
+        Number of threads (-1: all processors); it does not change the results.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class ConstituentParser(ConstituentAnnotator):
         folds: Folds = 5,
         atoms: str | None = None,
         random_state: NonNegativeInt = 0,
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.strategy = strategy
         self.tags: str = tags
@@ -394,11 +394,11 @@ class ConstituentParser(ConstituentAnnotator):
         k : int
             Maximum number of trees per sentence.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         self.check_is_fitted()
-        n_jobs = self.n_jobs if n_jobs is None else n_jobs
-        for name, value in (("k", k), ("n_jobs", n_jobs), ("max_inferences", self.max_inferences)):
+        n_jobs = count_jobs(self.n_jobs if n_jobs is None else n_jobs)
+        for name, value in (("k", k), ("max_inferences", self.max_inferences)):
             check_integer(name, value, minimum=1)
         return self._search(sentences, k, n_jobs=n_jobs, max_inferences=self.max_inferences)
 
@@ -407,7 +407,7 @@ class ConstituentParser(ConstituentAnnotator):
     ) -> list[list[Parse]]:
         sentences = list_sentences(sentences, self)
         read = read_sentences(sentences, self, None if self.needs_tags else self.tagger_)
-        size = max(1, -(-len(read) // n_jobs))
+        size = max(1, -(-len(read) // count_jobs(n_jobs)))
         parts = [read[begin : begin + size] for begin in range(0, len(read), size)]
         with task("parsing", total=len(read)) as counted:
 
@@ -441,7 +441,7 @@ class ConstituentParser(ConstituentAnnotator):
             Trees with the words of the sentence, and with its tags unless the parser predicts them. A root
             label that is not a constituent label is replaced by the parser's own root.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
 
         Returns
         -------
@@ -449,8 +449,7 @@ class ConstituentParser(ConstituentAnnotator):
             The scores.
         """
         self.check_is_fitted()
-        n_jobs = self.n_jobs if n_jobs is None else n_jobs
-        check_integer("n_jobs", n_jobs, minimum=1)
+        n_jobs = count_jobs(self.n_jobs if n_jobs is None else n_jobs)
         trees = list(trees)
         check_trees(trees)
         for at, tree in enumerate(trees, 1):

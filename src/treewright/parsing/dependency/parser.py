@@ -12,6 +12,7 @@ from treewright._typing import (
     Count,
     FileName,
     Fraction,
+    Jobs,
     LiftingScheme,
     NonNegativeFloat,
     NonNegativeInt,
@@ -191,7 +192,7 @@ class DependencyParser(DependencyAnnotator):
         has minimum Bayes risk, and takes more time. "auto" uses "heads" for parsers with mined features,
         whose probabilities are better than those of a linear model alone.
     n_jobs : int
-        Number of threads; it does not change the results.
+        Number of threads (-1: all processors); it does not change the results.
 
     Attributes
     ----------
@@ -290,7 +291,7 @@ class DependencyParser(DependencyAnnotator):
         mining_degree: Literal[1, 2, 3] = 2,
         mining_significance: Fraction | None = 0.05,
         predict_by: Literal["auto", "score", "heads"] = "auto",
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.order = order
         self.k = k

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from treewright._naming import setting
 from treewright._optional import require
-from treewright._typing import Count, FileName, FolderName, NonNegativeInt, Range
+from treewright._typing import Count, FileName, FolderName, Jobs, NonNegativeInt, Range
 from treewright._validate import GIVEN, check_params
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
@@ -88,7 +88,7 @@ class NeuralScorer(PartScorer):
     random_state : int
         Seed of the random number generator.
     n_jobs : int
-        Number of threads for training on a CPU.
+        Number of threads (-1: all processors) for training on a CPU.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class NeuralScorer(PartScorer):
         precision: Literal["float32", "bfloat16"] = "float32",
         device: str = "auto",
         random_state: NonNegativeInt = 0,
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.units = units
         self.layers = layers

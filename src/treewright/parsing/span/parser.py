@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._optional import require
-from treewright._typing import Count, FloatArray, Folds, Fraction, NonNegativeInt, Range, TagSource
-from treewright._validate import check_integer, check_params
+from treewright._typing import Count, FloatArray, Folds, Fraction, Jobs, NonNegativeInt, Range, TagSource
+from treewright._validate import check_integer, check_params, count_jobs
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -117,8 +117,8 @@ class SpanParser(ConstituentAnnotator):
     device : str
         PyTorch device for training ("auto": a GPU if there is one).
     n_jobs : int
-        Number of threads. It does not change parses, but may change the last bits of weights trained on a
-        CPU.
+        Number of threads (-1: all processors). It does not change parses, but may change the last bits of
+        weights trained on a CPU.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class SpanParser(ConstituentAnnotator):
         precision: Literal["float32", "bfloat16"] = "float32",
         random_state: NonNegativeInt = 0,
         device: Literal["auto", "cpu", "cuda"] | str = "auto",
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.tags: str = tags
         self.units = units
@@ -333,7 +333,7 @@ class SpanParser(ConstituentAnnotator):
         k : int
             Maximum number of trees per sentence.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         n_jobs = self._check_jobs(n_jobs)
         check_integer("k", k, minimum=1)
@@ -422,7 +422,7 @@ class SpanParser(ConstituentAnnotator):
         trees : sequence of ConstTree
             Trees with the words of the sentence, and with its tags unless the parser predicts them.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         n_jobs = self._check_jobs(n_jobs)
         trees = list(trees)
@@ -491,7 +491,7 @@ class SpanParser(ConstituentAnnotator):
         min_probability : float
             Minimum probability of a returned constituent.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         n_jobs = self._check_jobs(n_jobs)
         if not 0 <= min_probability <= 1:
@@ -554,9 +554,7 @@ class SpanParser(ConstituentAnnotator):
 
     def _check_jobs(self, n_jobs: int | None) -> int:
         self.check_is_fitted()
-        n_jobs = self.n_jobs if n_jobs is None else n_jobs
-        check_integer("n_jobs", n_jobs, minimum=1)
-        return n_jobs
+        return count_jobs(self.n_jobs if n_jobs is None else n_jobs)
 
     def _check(self) -> None:
         check_params(self)
