@@ -42,6 +42,8 @@ Folds: TypeAlias = Annotated[int, Range(2)]
 TreeCount: TypeAlias = Annotated[int, Range(1, 10_000)]
 """Length of a k-best list."""
 NonNegativeInt: TypeAlias = Annotated[int, Range(0)]
+RandomState: TypeAlias = Annotated[int, Range(0)] | np.random.Generator | np.random.RandomState | None
+"""A seed, or a generator from which a seed is drawn; None stands for a new seed each time."""
 NonNegativeFloat: TypeAlias = Annotated[float, Range(0)]
 Fraction: TypeAlias = Annotated[float, Range(0, 1)]
 Memory: TypeAlias = Annotated[int, Range(0), Shown.MEMORY]

@@ -7,8 +7,10 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from treewright._naming import named, setting
-from treewright._typing import JobCount, Jobs, Range
+from treewright._typing import JobCount, Jobs, RandomState, Range
 from treewright.errors import InputError, quote
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -17,6 +19,8 @@ Conditions = Mapping[str, Collection[Any]]
 GIVEN = (object(),)
 """Stands for any value except None."""
 INFINITY = float("inf")
+MAX_SEED = (1 << 31) - 1
+GENERATORS = {np.random.Generator: "a numpy Generator", np.random.RandomState: "a numpy RandomState"}
 JOBS = "an integer of at least 1, or a negative one (-1: all processors, -2: all but one)"
 
 
@@ -50,6 +54,29 @@ def count_jobs(n_jobs: int) -> int:
     from joblib import cpu_count  # type: ignore[import-untyped]  # the processors that this process may use
 
     return max(1, int(cpu_count()) + 1 + int(n_jobs))
+
+
+def draw_seed(random_state: RandomState, *, checkpoint: object = None) -> int:
+    """Return a seed: `random_state` itself if it is an integer, or else a number drawn from it.
+
+    With a checkpoint, `random_state` must be an integer, since training could not resume with another seed.
+
+    Examples
+    --------
+    >>> draw_seed(3), draw_seed(np.random.RandomState(0)), draw_seed(np.random.default_rng(0))
+    (3, 209652396, 1826701614)
+    """
+    check_param("random_state", random_state, RandomState)
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    if checkpoint is not None:
+        raise InputError(
+            f"checkpoint is given and {named('random_state')} is {random_state!r}; expected an integer "
+            f"{named('random_state')}, so that training can resume"
+        )
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(MAX_SEED))
+    return int(np.random.default_rng(random_state).integers(MAX_SEED))
 
 
 def _is_one_of(value: object, choices: Iterable[object]) -> bool:
@@ -200,6 +227,8 @@ def _expectation(hint: Any) -> tuple[Callable[[Any], bool], str] | None:  # noqa
         return lambda value: _is_one_of(value, (False, True)), "one of False, True"
     if plain is str:
         return lambda value: isinstance(value, str), "a string"
+    if plain in GENERATORS:
+        return lambda value: isinstance(value, plain), GENERATORS[plain]
     if plain not in (int, float):
         return None
     if any(isinstance(each, JobCount) for each in extras):

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from treewright._typing import FloatArray, Integers
+from treewright._typing import FloatArray, Integers, RandomState
 from treewright._validate import check_choice, check_integer, check_number, count_jobs
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
@@ -50,7 +50,7 @@ from treewright.kernels.support import (
     make_kernel,
 )
 from treewright.kernels.terms import Term, list_terms, list_vector_terms, place_rows
-from treewright.model import Array, Classes, Model, Unfitted, expect, is_within, saved
+from treewright.model import Array, Classes, Model, Unfitted, expect, is_within, saved, seeded
 from treewright.native.kernels.fragments import Measures
 from treewright.progress import report
 from treewright.scale import map_jobs, one_blas_thread
@@ -159,8 +159,9 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         the kernel SVM; if all fragments are kept, the decision values are the same as in the kernel SVM.
     prefit : bool
         Use `machine` as it is; it must be fitted. If False, train a copy of `machine` on the same examples.
-    random_state : int
+    random_state : int, Generator, RandomState or None
         Seed for the order of the examples in the training of the linear model.
+        With None, results differ between calls.
     n_jobs : int
         Number of threads (-1: all processors); results do not depend on it.
 
@@ -223,7 +224,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         class_weight: ClassWeight = None,
         refit: bool = True,
         prefit: bool = False,
-        random_state: int = 0,
+        random_state: RandomState = 0,
         n_jobs: int = 1,
     ) -> None:
         self.machine = machine
@@ -237,6 +238,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @seeded
     @one_blas_thread
     def fit(
         self,
@@ -288,7 +290,6 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         check_number("C", self.C, low=LEAST, high=MOST)
         check_choice("refit", self.refit, (False, True))
         check_choice("prefit", self.prefit, (False, True))
-        check_integer("random_state", self.random_state)
         count_jobs(self.n_jobs)
         if self.machine is not None and not isinstance(self.machine, TreeKernelClassifier):
             raise InputError(f"machine is {self.machine!r}; expected a TreeKernelClassifier or None")

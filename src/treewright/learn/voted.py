@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse, vstack
 
-from treewright._typing import FloatArray, Integers
-from treewright._validate import check_choice, check_integer
+from treewright._typing import FloatArray, Integers, RandomState
+from treewright._validate import check_choice, check_integer, draw_seed
 from treewright.errors import InputError
 from treewright.learn.kernel import KernelBlocks
 from treewright.learn.lists import (
@@ -94,7 +94,7 @@ class _Voted:
     n_updates_: list[int]
 
     def __init__(
-        self, *, epochs: int = 1, voting: bool = False, shuffle: bool = True, random_state: int = 0
+        self, *, epochs: int = 1, voting: bool = False, shuffle: bool = True, random_state: RandomState = 0
     ) -> None:
         self.epochs = epochs
         self.voting = voting
@@ -105,8 +105,7 @@ class _Voted:
         check_integer("epochs", self.epochs, minimum=1)
         check_choice("voting", self.voting, (False, True))
         check_choice("shuffle", self.shuffle, (False, True))
-        check_integer("random_state", self.random_state)
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(draw_seed(self.random_state))
         numbers = np.arange(len(lists.best))
         n_comparisons = len(lists.excess) - len(lists.best)
         updates: list[Update] = []
@@ -166,8 +165,8 @@ class VotedPerceptron(_Voted):
         memory.
     shuffle : bool
         Visit the lists in a new random order in each pass.
-    random_state : int
-        Seed for the order of the lists.
+    random_state : int, Generator, RandomState or None
+        Seed for the order of the lists. With None, results differ between calls.
 
     Attributes
     ----------
@@ -297,8 +296,8 @@ class KernelVotedPerceptron(_Voted):
         comparisons it survived. Otherwise use the averaged weights.
     shuffle : bool
         Visit the lists in a new random order in each pass.
-    random_state : int
-        Seed for the order of the lists.
+    random_state : int, Generator, RandomState or None
+        Seed for the order of the lists. With None, results differ between calls.
 
     Attributes
     ----------

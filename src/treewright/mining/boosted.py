@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_feature_names_in
 
-from treewright._typing import FloatArray, Integers
+from treewright._typing import FloatArray, Integers, RandomState
 from treewright._validate import check_integer, check_number, count_jobs
 from treewright.errors import InputError
 from treewright.learn.stagewise import StagewiseTrees, TreeStep
@@ -24,7 +24,7 @@ from treewright.learn.trees import ForestField, join_trees, score_rows
 from treewright.mining.binary_estimator import BinaryEstimator
 from treewright.mining.classifier import INTERCEPT, Explanation, Reason
 from treewright.mining.estimator import choose, hold_out, weigh_samples
-from treewright.model import Array, ListOf, Value, expect, is_within, saved
+from treewright.model import Array, ListOf, Value, expect, is_within, saved, seeded
 from treewright.native.learn.boosting import DecisionForest
 from treewright.progress import report, task
 
@@ -79,8 +79,9 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         Time limit of `fit`. When it is reached, the trees grown so far are kept, and a warning is issued.
     n_jobs : int
         Number of threads (-1: all processors), at most one per class.
-    random_state : int
-        Seed of the random number generator. Results do not depend on `n_jobs`.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls. They do not
+        depend on `n_jobs`.
 
     Attributes
     ----------
@@ -145,7 +146,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         class_weight: Mapping[Any, float] | str | None = None,
         max_seconds: float | None = None,
         n_jobs: int = 1,
-        random_state: int = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.penalty = penalty
         self.max_trees = max_trees
@@ -159,6 +160,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @seeded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: ANN401
         """Grow trees.
 
@@ -249,7 +251,6 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         if self.max_seconds is not None:
             check_number("max_seconds", self.max_seconds, low=1e-3, high=1e9)
         count_jobs(self.n_jobs)
-        check_integer("random_state", self.random_state)
 
     def _deadline(self, start: float, share: float = 1.0) -> float:
         return start + share * self.max_seconds if self.max_seconds is not None else np.inf

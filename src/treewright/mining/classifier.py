@@ -19,6 +19,7 @@ from treewright._typing import (
     LimitedMemory,
     NonNegativeFloat,
     NonNegativeInt,
+    RandomState,
     Range,
 )
 from treewright.errors import InputError
@@ -34,7 +35,7 @@ from treewright.mining.estimator import (
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import match_conjunctions
 from treewright.mining.targets import probabilities
-from treewright.model import State
+from treewright.model import State, seeded
 from treewright.scale import Client
 
 INTERCEPT = "(intercept)"
@@ -162,8 +163,8 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         it.
     n_jobs : int
         Number of threads (-1: all processors); results do not depend on it.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
 
     Attributes
     ----------
@@ -237,7 +238,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         memory_limit: LimitedMemory | None = None,
         filter_memory: LimitedMemory | None = None,
         n_jobs: Jobs = 1,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.degree = degree
         self.threshold = threshold
@@ -260,6 +261,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         self.final_estimator = final_estimator
         self.class_weight = class_weight
 
+    @seeded
     def fit(
         self,
         X: Any,  # noqa: ANN401

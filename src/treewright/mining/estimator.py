@@ -93,7 +93,6 @@ class ConjunctionEstimator(BinaryEstimator):
     memory_limit: int | None
     filter_memory: int | None
     n_jobs: int
-    random_state: int
 
     @property
     def _is_additive(self) -> bool:

@@ -6,8 +6,18 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from treewright._typing import Count, Fraction, Jobs, LimitedMemory, NonNegativeFloat, NonNegativeInt, Range
+from treewright._typing import (
+    Count,
+    Fraction,
+    Jobs,
+    LimitedMemory,
+    NonNegativeFloat,
+    NonNegativeInt,
+    RandomState,
+    Range,
+)
 from treewright.mining.estimator import ConjunctionEstimator, repeat_samples, weigh_samples
+from treewright.model import seeded
 from treewright.scale import Client
 
 
@@ -67,8 +77,8 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         Return sparse matrices from `transform`.
     n_jobs : int
         Number of threads (-1: all processors); results do not depend on it.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
 
     Attributes
     ----------
@@ -135,7 +145,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         filter_memory: LimitedMemory | None = None,
         sparse_output: bool = True,
         n_jobs: Jobs = 1,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.degree = degree
         self.threshold = threshold
@@ -156,6 +166,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         self.random_state = random_state
         self.sparse_output = sparse_output
 
+    @seeded
     def fit(
         self,
         X: Any,  # noqa: ANN401

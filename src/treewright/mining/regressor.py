@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from treewright._typing import Count, FloatArray, IntArray, NonNegativeInt, Range
+from treewright._typing import Count, FloatArray, IntArray, RandomState, Range
 from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
@@ -19,7 +19,7 @@ from treewright.mining.binary_estimator import refusing_text
 from treewright.mining.estimator import add_to_linear, find_conjunctions, weigh_samples
 from treewright.mining.polynomial import name_conjunction
 from treewright.mining.targets import NumberTarget
-from treewright.model import Array, Arrays, Model, Value, expect, is_within, saved
+from treewright.model import Array, Arrays, Model, Value, expect, is_within, saved, seeded
 
 
 class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignore[misc]
@@ -43,8 +43,8 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
     max_seconds : float, optional
         Time limit of the selection. When it is reached, no more conjunctions are added, and a warning is
         issued.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         trees: bool = True,
         one_standard_error: bool = False,
         max_seconds: Annotated[float, Range(0)] | None = None,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.degree = degree
         self.max_iter = max_iter
@@ -115,6 +115,7 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         self.max_seconds = max_seconds
         self.random_state = random_state
 
+    @seeded
     def fit(
         self,
         X: Any,  # noqa: ANN401

@@ -14,7 +14,16 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from treewright._typing import Count, FloatArray, Fraction, IntArray, Jobs, NonNegativeFloat, NonNegativeInt
+from treewright._typing import (
+    Count,
+    FloatArray,
+    Fraction,
+    IntArray,
+    Jobs,
+    NonNegativeFloat,
+    NonNegativeInt,
+    RandomState,
+)
 from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
@@ -25,7 +34,7 @@ from treewright.mining.problem import label_problem
 from treewright.mining.reports import IterationReport, Mined
 from treewright.mining.strings import StringSpace, match_grams
 from treewright.mining.text_items import ATTRIBUTES, EXPECTED, Attribute, TextEncoder, name_gram
-from treewright.model import Array, Arrays, Classes, Model, Value, expect, is_within, saved
+from treewright.model import Array, Arrays, Classes, Model, Value, expect, is_within, saved, seeded
 
 GAP = ".."
 """Mark in `features_` where positions may be skipped."""
@@ -74,7 +83,6 @@ class StringEstimator(Model, BaseEstimator):  # type: ignore[misc]
     tol: float
     token_pattern: str
     n_jobs: int
-    random_state: int
 
     def _mine(
         self,
@@ -258,8 +266,8 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         Regular expression that finds the words of a string.
     n_jobs : int
         Number of threads (-1: all processors); results do not depend on it.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
 
     Attributes
     ----------
@@ -311,7 +319,7 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         tol: Fraction = 1e-3,
         token_pattern: str = r"\w+|[^\w\s]",
         n_jobs: Jobs = 1,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.degree = degree
         self.attributes = attributes
@@ -327,6 +335,7 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @seeded
     def fit(
         self,
         X: Any,  # noqa: ANN401
@@ -403,8 +412,8 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         Regular expression that finds the words of a string.
     n_jobs : int
         Number of threads (-1: all processors); results do not depend on it.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     C : float
         Inverse of the L2 penalty of the SVM.
     decay : float
@@ -460,7 +469,7 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         tol: Fraction = 1e-3,
         token_pattern: str = r"\w+|[^\w\s]",
         n_jobs: Jobs = 1,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.degree = degree
         self.attributes = attributes
@@ -478,6 +487,7 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @seeded
     def fit(
         self,
         X: Any,  # noqa: ANN401

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 import numpy as np
 
 from treewright._naming import named, setting
-from treewright._typing import Count, FloatArray, Folds, Jobs, NonNegativeInt, Range
+from treewright._typing import Count, FloatArray, Folds, Jobs, RandomState, Range
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences
@@ -130,8 +130,8 @@ class ConstituentReranker(ConstituentAnnotator):
         Number of jackknife folds for the candidate lists (default: no folds). Each fold is parsed by a
         parser trained on the others. Without folds, the parser parses its own training sentences, as in the
         paper.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     n_jobs : int
         Number of threads (-1: all processors); it does not change the results.
 
@@ -201,7 +201,7 @@ class ConstituentReranker(ConstituentAnnotator):
         kernel_weight: Annotated[float, Range(0, 1e12)] | None = None,
         k: Annotated[int, Range(2)] = 20,
         folds: Folds | None = None,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
         n_jobs: Jobs = 1,
     ) -> None:
         self.parser = parser

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from treewright._validate import check_integer
+from treewright._validate import check_integer, draw_seed
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
@@ -87,6 +87,7 @@ def jackknife_lists(
     >>> len(lists), lists.n_candidates
     (20, 60)
     """
+    seed = draw_seed(parser.random_state, checkpoint=cache)
     check_integer("k", k, minimum=1)
     check_integer("folds", folds, minimum=2)
     if len(trees) < folds:
@@ -100,12 +101,13 @@ def jackknife_lists(
         jackknife=False,
         patience=None,
         n_jobs=1,
+        random_state=seed,
         # A fitted one has seen all sentences.
         scorer=parser.scorer and parser.scorer.with_params(),
     )
     options = [__version__, SHARED, k, folds, *fold_parser.result_params().items()]
     identity = fingerprint(options, trees)
-    parts, description = deal_folds(trees, folds, by=parser.fold_by, random_state=parser.random_state)
+    parts, description = deal_folds(trees, folds, by=parser.fold_by, random_state=seed)
     report(f"candidate lists: {description}")
     folder = Checkpoint(Path(cache, identity[:24]), identity) if cache is not None else None
     kept = _KeptFolds(folder, with_tags=parser.tags == "predicted")

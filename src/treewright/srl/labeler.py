@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from treewright._typing import FileName, FloatArray, Jobs, NonNegativeInt, Range
+from treewright._typing import FileName, FloatArray, Jobs, RandomState, Range
 from treewright._validate import check_params
 from treewright._version import __version__
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
@@ -20,7 +20,7 @@ from treewright.data.formats import open_told
 from treewright.data.propbank import Proposition, PropSentence, format_sentence, iter_props
 from treewright.errors import InputError
 from treewright.metrics import roles as score_roles
-from treewright.model import Submodel, saved
+from treewright.model import Submodel, saved, seeded
 from treewright.parsing.sentences import list_trees
 from treewright.progress import report
 from treewright.progress import task as begin_task
@@ -71,8 +71,8 @@ class RoleLabeler(Annotator):
         the templates.
     C : float, optional
         Inverse regularisation strength (default: depends on the kernel).
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     n_jobs : int
         Number of threads (-1: all processors); it does not change the results.
 
@@ -118,7 +118,7 @@ class RoleLabeler(Annotator):
         kernel: RoleKernel = "linear",
         features: Literal["standard", "extended"] | str = "extended",
         C: Annotated[float, Range(1e-9, 1e9)] | None = None,  # noqa: N803
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
         n_jobs: Jobs = 1,
     ) -> None:
         self.predicates = predicates
@@ -154,6 +154,7 @@ class RoleLabeler(Annotator):
         training = read_pairs(train, props)
         return *training, read_pairs(dev, dev_props) if dev is not None and dev_props is not None else None
 
+    @seeded
     def fit(
         self,
         trees: Sequence[ConstTree],

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from sklearn.base import BaseEstimator
 
-from treewright._typing import Count, FloatArray, Jobs, Memory, NonNegativeInt, Range
+from treewright._typing import Count, FloatArray, Jobs, Memory, RandomState, Range
 from treewright._validate import check_choice, check_integer, check_params
 from treewright.data.consttree import ConstTree
 from treewright.data.svmlight import SparseVector, stack_vectors
@@ -20,7 +20,7 @@ from treewright.kernels.examples import KernelField
 from treewright.kernels.linearize import LinearizedTreeClassifier
 from treewright.kernels.machines import TreeKernelClassifier
 from treewright.mining.classifier import ConjunctionClassifier
-from treewright.model import Model, Submodel, Value, expect, saved
+from treewright.model import Model, Submodel, Value, expect, saved, seeded
 from treewright.srl.arguments import Argument, argument_trees, merge_adjuncts
 from treewright.srl.features import FeatureTable, read_templates
 from treewright.srl.linear import LinearMachine, read_names
@@ -105,8 +105,8 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         Tolerance of the stopping criterion of the SVM.
     cache_memory : int
         Size of the kernel cache in bytes.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     n_jobs : int
         Number of threads (-1: all processors); it does not change the results.
 
@@ -166,7 +166,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         threshold: Annotated[float, Range(0, 1e12)] | Literal["auto"] = 10.0,
         tol: Annotated[float, Range(1e-12, 1)] = 1e-2,
         cache_memory: Memory = 4 << 30,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
         n_jobs: Jobs = 1,
     ) -> None:
         self.kernel = kernel
@@ -182,6 +182,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @seeded
     def fit(
         self,
         arguments: Sequence[Argument],

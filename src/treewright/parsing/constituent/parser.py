@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count, Folds, Fraction, Jobs, NonNegativeInt, Range, TagSource
+from treewright._typing import Count, Folds, Fraction, Jobs, RandomState, Range, TagSource
 from treewright._validate import check_integer, check_params, count_jobs
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences, missing_tags
@@ -140,8 +140,8 @@ class ConstituentParser(ConstituentAnnotator):
     atoms : str, optional
         Table of atomic features; "paper" uses only the attributes of the paper. The default is
         `treewright.parsing.constituent.atoms.ATOMS`; "paper" has the same groups of items.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     n_jobs : int
         Number of threads (-1: all processors); it does not change the results.
 
@@ -215,7 +215,7 @@ class ConstituentParser(ConstituentAnnotator):
         runs: Count = 1,
         folds: Folds = 5,
         atoms: str | None = None,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
         n_jobs: Jobs = 1,
     ) -> None:
         self.strategy = strategy

@@ -15,7 +15,7 @@ from treewright._typing import (
     Jobs,
     LiftingScheme,
     NonNegativeFloat,
-    NonNegativeInt,
+    RandomState,
     Range,
     TagSource,
     TreeCount,
@@ -32,7 +32,7 @@ from treewright.data.projective import deprojectivize
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.learn.weights import LARGEST_WEIGHT
-from treewright.model import Submodel, Unfitted, Value, saved
+from treewright.model import Submodel, Unfitted, Value, saved, seeded
 from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.parsing.dependency.combined import CombinedScorer, best_relations, given_scores
@@ -151,8 +151,8 @@ class DependencyParser(DependencyAnnotator):
         Early-stopping patience in epochs (needs a dev set). The best epoch is kept.
     bound : float
         Maximum step size of a MIRA update for one constraint.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     table_bits : int
         Binary logarithm of the size of the weight table.
     pruning_threshold : float
@@ -276,7 +276,7 @@ class DependencyParser(DependencyAnnotator):
         jackknife: bool = False,
         patience: Count | None = None,
         bound: NonNegativeFloat = 1.0,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
         table_bits: TableBits = 23,
         pruning_threshold: Fraction = THRESHOLD,
         max_heads: Count = MAX_HEADS,
@@ -337,6 +337,7 @@ class DependencyParser(DependencyAnnotator):
         development = read_conllu(dev) if dev else None
         return read_conllu(train), development
 
+    @seeded
     def fit(
         self,
         trees: Sequence[DepTree],

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from treewright._typing import Count, Folds, Fraction, Jobs, NonNegativeInt, Range, TagSource
+from treewright._typing import Count, Folds, Fraction, Jobs, RandomState, Range, TagSource
 from treewright._validate import check_choice, check_integer, check_params, count_jobs
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences
@@ -108,8 +108,8 @@ class LeftCornerParser(ConstituentAnnotator):
         Maximum number of consecutive projections.
     folds : int
         Number of jackknife folds for tagging.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     device : str
         PyTorch device for training ("auto": a GPU if there is one). On a GPU, the order of sums is not fixed,
         so that results vary slightly.
@@ -185,7 +185,7 @@ class LeftCornerParser(ConstituentAnnotator):
         branching: Count = 10,
         max_projections: Count = 5,
         folds: Folds = 5,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
         device: Literal["auto", "cpu", "cuda"] | str = "auto",
         n_jobs: Jobs = 1,
     ) -> None:

@@ -9,7 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._optional import require
-from treewright._typing import Count, FloatArray, Folds, Fraction, Jobs, NonNegativeInt, Range, TagSource
+from treewright._typing import (
+    Count,
+    FloatArray,
+    Folds,
+    Fraction,
+    Jobs,
+    RandomState,
+    Range,
+    TagSource,
+)
 from treewright._validate import check_integer, check_params, count_jobs
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences
@@ -112,8 +121,8 @@ class SpanParser(ConstituentAnnotator):
         Number of jackknife folds for tagging.
     precision : {"float32", "bfloat16"}
         Precision of training; bfloat16 is faster on GPUs.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     device : str
         PyTorch device for training ("auto": a GPU if there is one).
     n_jobs : int
@@ -176,7 +185,7 @@ class SpanParser(ConstituentAnnotator):
         networks: Count = 1,
         folds: Folds = 5,
         precision: Literal["float32", "bfloat16"] = "float32",
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
         device: Literal["auto", "cpu", "cuda"] | str = "auto",
         n_jobs: Jobs = 1,
     ) -> None:
