@@ -258,6 +258,43 @@ def test_frames_come_out_with_names():
     assert binarizer.fit_transform(table, y).columns.tolist() == binarizer.get_feature_names_out().tolist()
 
 
+def test_sparse_results_become_frames_with_sparse_columns():
+    table, y = people()
+    table.index = table.index + 1000
+    binarizer = tw.TableBinarizer().fit(table, y)
+    expected, names = binarizer.transform(table), binarizer.get_feature_names_out()
+    found = binarizer.set_output(transform="pandas").transform(table)
+    assert all(isinstance(each, pd.SparseDtype) for each in found.dtypes)
+    assert (found.columns.tolist(), found.index.tolist()) == (names.tolist(), table.index.tolist())
+    assert (found.sparse.to_coo() != expected).nnz == 0
+    again = tw.TableBinarizer().set_output(transform="pandas").fit_transform(table, y)
+    pd.testing.assert_frame_equal(again, found)
+
+
+def test_a_pipeline_of_frames_predicts_as_one_of_matrices():
+    table, y = people()
+    one, two = (make_pipeline(tw.TableBinarizer(), tw.ConjunctionClassifier()) for _ in "ab")
+    two.set_output(transform="pandas")
+    np.testing.assert_array_equal(
+        one.fit(table, y).decision_function(table), two.fit(table, y).decision_function(table)
+    )
+    assert str(tw.list_rules(one, table, y)) == str(tw.list_rules(two, table, y))
+
+
+@pytest.mark.parametrize(
+    ("transformer", "X", "y", "remedy"),
+    [
+        (tw.TableBinarizer(), [[1, 2], [2, 3], [4, 5]] * 5, [0, 1, 1] * 5, ", or sparse_output=False"),
+        (tw.StringFeatureMiner(threshold=1), ["a b", "c d"] * 9, [0, 1] * 9, ""),
+    ],
+)
+def test_polars_has_no_sparse_columns(transformer, X, y, remedy):
+    with pytest.raises(InputError) as error:
+        transformer.set_output(transform="polars").fit_transform(X, y)
+    expected = f"expected 'pandas' or 'default'{remedy}"
+    assert str(error.value) == f"set_output(transform='polars') has no sparse columns; {expected}"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -91,8 +91,8 @@ def gram(
         File for the matrix, in NumPy's ``.npy`` format. It is created when the matrix is complete.
     memory_limit : int
         Memory limit for the part of the matrix that is computed at a time. The unit is bytes. The matrix is
-        computed in strips of at least one row that fit into this limit. The packed examples are not counted.
-        Without `out`, the whole matrix must fit.
+        computed in strips of at least one row that fit into this limit; a limit that is too low for one row
+        is an error. The packed examples are not counted. Without `out`, the whole matrix must fit.
     device : str, optional
         PyTorch device that computes the matrix, such as cuda for a GPU. By default, compiled code on the CPU
         computes it, without PyTorch. Only for subtree, subset tree and partial tree kernels.
@@ -120,7 +120,7 @@ def gram(
     Raises
     ------
     InputError
-        If the matrix exceeds the memory limit and `out` is not given.
+        If the memory limit is too low for the matrix or, with `out`, for one row.
 
     See Also
     --------
@@ -242,7 +242,7 @@ def _make_plan(
     memory_limit: int,
     is_file: bool,
 ) -> Plan:
-    """Choose the number of rows per strip; reject a matrix that exceeds the memory limit."""
+    """Choose the number of rows per strip; reject a limit that is too low for one row."""
     n_rows = count_examples(examples)
     n_columns = n_rows if others is None else count_examples(others)
     if not n_rows or not n_columns:
@@ -256,7 +256,13 @@ def _make_plan(
             f"expected out (a file) or a higher {named('memory_limit')}",
             help=f"{TROUBLESHOOTING}#memory",
         )
-    return Plan((n_rows, n_columns), dtype, min(ROWS_AT_A_TIME, max(1, (memory_limit - taken) // row)))
+    if taken + row > memory_limit:
+        raise InputError(
+            f"{named('memory_limit')} is {memory_limit:,} bytes; a matrix of {n_rows} by {n_columns} values, "
+            f"one row at a time, needs at least {taken + row:,}",
+            help=f"{TROUBLESHOOTING}#memory",
+        )
+    return Plan((n_rows, n_columns), dtype, min(ROWS_AT_A_TIME, (memory_limit - taken) // row))
 
 
 def _widen(plan: Plan, memory_limit: int, *, is_file: bool, most: int) -> Plan:

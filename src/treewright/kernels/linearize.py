@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from treewright._typing import FloatArray, Integers, RandomState
 from treewright._validate import check_choice, check_integer, check_number, count_jobs
 from treewright.data.consttree import ConstTree
+from treewright.data.frames import in_set_output
 from treewright.errors import InputError
 from treewright.kernels.base import MAX_VISITS, Kernel
 from treewright.kernels.examples import (
@@ -276,11 +277,11 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
             model = LinearSVC(
                 C=self.C, class_weight=self._weight_by_number(), random_state=self.random_state, dual=True
             )
-            model.fit(self.transform(examples), numbers, sample_weight=weights)
+            model.fit(self._count(examples), numbers, sample_weight=weights)
             self.coef_ = np.atleast_2d(model.coef_)
             self.intercept_ = np.atleast_1d(model.intercept_)
         else:
-            rows = self.transform(self.machine_.support_examples_)
+            rows = self._count(self.machine_.support_examples_)
             self.coef_ = np.asarray(rows.T @ self.machine_.dual_coef_.T, dtype=np.float64).T.copy()
             self.intercept_ = self.machine_.intercept_.copy()
         return self
@@ -377,7 +378,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         self.fragments_ = [str(fragment) for fragment in self.fragment_trees_]
         self._space = FragmentSpace(self.kernel_, self.fragment_trees_, self.fragment_terms_, self.n_columns_)
 
-    def transform(self, trees: Any) -> csr_matrix:  # noqa: ANN401
+    def transform(self, trees: Any) -> Any:  # noqa: ANN401
         """Return the counts of all fragments in trees, scaled as in the feature space of the kernel.
 
         Parameters
@@ -388,9 +389,13 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         Returns
         -------
         csr_matrix of float, (n_examples, n_features)
-            The scaled counts. The columns of vector kernels follow the fragments.
+            The scaled counts. The columns of vector kernels follow the fragments. After
+            ``set_output(transform="pandas")``, a data frame with sparse columns.
         """
         check_is_fitted(self, "fragments_")
+        return in_set_output(self, self._count(trees), trees)
+
+    def _count(self, trees: Any) -> csr_matrix:  # noqa: ANN401
         found = self._map(self._space.transform, trees)
         return vstack(found, format="csr") if found else csr_matrix((0, len(self._space.names)))
 
@@ -460,7 +465,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         check_is_fitted(self)
         check_integer("n", n, minimum=1)
         coef = self._class_coef(self.coef_, self.predict([tree])[0] if label is None else label)
-        row = self.transform([tree])
+        row = self._count([tree])
         weights = row.data * coef[row.indices]
         order = np.lexsort((row.indices, -np.abs(weights)))
         chosen = [place for place in order[:n].tolist() if weights[place] != 0]

@@ -16,6 +16,7 @@ from treewright._typing import (
     RandomState,
     Range,
 )
+from treewright.data.frames import in_set_output
 from treewright.mining.estimator import ConjunctionEstimator, repeat_samples, weigh_samples
 from treewright.model import seeded
 from treewright.scale import Client
@@ -220,6 +221,8 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         -------
         csr_matrix or ndarray of float, (n_samples, n_conjunctions)
             1 where a conjunction is present, and 0 elsewhere; a sparse matrix if `sparse_output` is True.
+            After ``set_output(transform="pandas")``, a data frame, whose columns are sparse if
+            `sparse_output` is True.
         """
         found = self._find(X)
-        return found if self.sparse_output else found.toarray()
+        return in_set_output(self, found, X) if self.sparse_output else found.toarray()

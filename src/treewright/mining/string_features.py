@@ -26,6 +26,7 @@ from treewright._typing import (
 )
 from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
+from treewright.data.frames import in_set_output
 from treewright.errors import InputError
 from treewright.mining.classifier import Explanation, Linear, explain_scores
 from treewright.mining.estimator import choose
@@ -359,7 +360,7 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         self.intercept_ = mined.intercept
         return self
 
-    def transform(self, X: Any) -> csr_matrix:  # noqa: ANN401
+    def transform(self, X: Any) -> Any:  # noqa: ANN401
         """Return which of the selected n-grams are present in each text.
 
         Parameters
@@ -371,8 +372,9 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         -------
         csr_matrix of float, (n_texts, n_features)
             1 where an n-gram is present, and 0 elsewhere, with the columns in the order of `features_`.
+            After ``set_output(transform="pandas")``, a data frame with sparse columns.
         """
-        return self._find(X)
+        return in_set_output(self, self._find(X), X)
 
 
 class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore[misc]

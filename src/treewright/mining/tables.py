@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 
 from treewright._typing import Count, FloatArray, Integers
 from treewright._validate import check_params
+from treewright.data.frames import in_set_output
 from treewright.errors import InputError, quote
 from treewright.mining.binning import ClassesToSplit, Interval, NumbersToSplit, SplitTarget, split_range
 from treewright.mining.naming import name_interval
@@ -242,7 +243,9 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
         Returns
         -------
         csr_matrix or ndarray of int8, (n_samples, n_indicators)
-            1 where a condition holds, and 0 elsewhere; a sparse matrix if `sparse_output` is True.
+            1 where a condition holds, and 0 elsewhere; a sparse matrix if `sparse_output` is True. After
+            ``set_output(transform="pandas")``, a data frame, whose columns are sparse if `sparse_output` is
+            True.
         """
         check_is_fitted(self)
         columns = list(_read_columns(self._check_table(X, reset=False), self._name, self.kinds_))
@@ -259,7 +262,7 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
         found = csr_matrix(found)
         found.indices = found.indices.astype(np.int32, copy=False)
         found.indptr = found.indptr.astype(np.int32, copy=False)
-        return found if self.sparse_output else found.toarray()
+        return in_set_output(self, found, X) if self.sparse_output else found.toarray()
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
         """Return the conditions as text, such as ``age in [30, 42)`` and ``city = Oslo``.
