@@ -201,6 +201,20 @@ def test_regressions_have_means_and_differences():
     assert "R squared" in str(parts)
 
 
+def test_rules_of_a_regressor_in_a_pipeline():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"size": rng.normal(size=400), "kind": rng.choice(["u", "v"], 400)})
+    y = 3 * ((table["size"] > 0) & (table["kind"] == "u")) + rng.normal(0, 0.1, 400)
+    model = make_pipeline(tw.TableBinarizer(), tw.ConjunctionRegressor(trees=False)).fit(table, y)
+    rules = tw.list_rules(model, table, y, min_order=2)
+    assert rules.is_regression
+    found = [rule for rule in rules if rule.conjunction.endswith(" & kind = u") and rule.weight > 0]
+    assert max(rule.share for rule in found) == pytest.approx(3, abs=0.2)
+    parts = tw.compare_parts(model, table, y)
+    assert parts.both.accuracy == pytest.approx(model.score(table, y))
+    assert parts.n_conjunctions == sum(len(each) > 1 for each in model[-1].conjunctions_)
+
+
 @pytest.mark.parametrize("kind", ["bars", "pairs"])
 @pytest.mark.parametrize("suffix", [".svg", ".png"])
 def test_rules_are_plotted(fitted, kind, suffix, tmp_path):

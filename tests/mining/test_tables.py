@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -279,6 +280,22 @@ def test_a_pipeline_of_frames_predicts_as_one_of_matrices():
         one.fit(table, y).decision_function(table), two.fit(table, y).decision_function(table)
     )
     assert str(tw.list_rules(one, table, y)) == str(tw.list_rules(two, table, y))
+
+
+def test_conjunctions_of_conditions_on_one_number_have_different_names():
+    table = pd.DataFrame({"a": np.arange(200.0), "b": ["u", "v"] * 100})
+    y = np.where(table.a > 99, "high", "low")
+    before = tw.TableBinarizer().fit(table, y)
+    X, names = before.transform(table), before.get_feature_names_out()
+    miner = tw.ConjunctionMiner(threshold=1).fit(X, y)
+    found = miner.get_feature_names_out(names)
+    assert len(set(found)) == len(found) == len(miner.conjunctions_)
+    assert "a < 100" in found
+    assert any(each.count("a < ") == 2 for each in found)
+    rules = [rule.conjunction for rule in tw.list_rules(miner, X, y, names=names)]
+    assert len(set(rules)) == len(rules) < len(found)
+    pipeline = make_pipeline(tw.TableBinarizer(), tw.ConjunctionMiner(threshold=1), LogisticRegression())
+    assert pipeline.set_output(transform="pandas").fit(table, y).score(table, y) == 1
 
 
 @pytest.mark.parametrize(

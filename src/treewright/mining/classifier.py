@@ -1,7 +1,7 @@
 """A scikit-learn classifier based on conjunctions of binary features."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -452,12 +452,12 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
                 "expected a linear final_estimator"
             )
         scores = np.atleast_1d(self.decision_function(X))
-        names = self.get_feature_names_out()
+        names = self._merged_names()
         return explain_scores(found, scores, Linear(self.classes_, self.coef_, self.intercept_), names)
 
 
 def explain_scores(
-    found: csr_matrix, scores: FloatArray, linear: "Linear", names: npt.NDArray[np.object_]
+    found: csr_matrix, scores: FloatArray, linear: "Linear", names: Sequence[str]
 ) -> list[Explanation]:
     """Explain the prediction of each row by features with their weights."""
     explanations = []

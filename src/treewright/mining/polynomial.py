@@ -344,6 +344,23 @@ def name_conjunction(feature: Sequence[int], names: Sequence[str] | None) -> str
     return " & ".join(merge_intervals(_name_literal(item, names) for item in feature))
 
 
+def name_conjunctions(conjunctions: Sequence[Sequence[int]], names: Sequence[str]) -> list[str]:
+    """Return a different name for each conjunction.
+
+    Conjunctions of conditions on the same number may have equal merged conditions, such as ``a >= 30``. All
+    but the first of them are named by their columns, as in ``a >= 20 & a >= 30``.
+    """
+    found: list[str] = []
+    taken: set[str] = set()
+    for each in conjunctions:
+        name = name_conjunction(each, names)
+        if name in taken:
+            name = " & ".join(_name_literal(item, names) for item in each)
+        found.append(name)
+        taken.add(name)
+    return found
+
+
 def _name_literal(item: int, names: Sequence[str] | None) -> str:
     column = ~item if item < 0 else item
     name = f"x{column}" if names is None else names[column]

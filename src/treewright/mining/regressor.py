@@ -17,7 +17,7 @@ from treewright.errors import InputError
 from treewright.mining.binary import as_binary
 from treewright.mining.binary_estimator import refusing_text
 from treewright.mining.estimator import add_to_linear, find_conjunctions, weigh_samples
-from treewright.mining.polynomial import name_conjunction
+from treewright.mining.polynomial import name_conjunction, name_conjunctions
 from treewright.mining.targets import NumberTarget
 from treewright.model import Array, Arrays, Model, Value, expect, is_within, saved, seeded
 
@@ -178,12 +178,15 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         ndarray of float, (n_samples,)
             The predicted numbers.
         """
+        predicted: FloatArray = self._find(X) @ self.coef_ + self.intercept_
+        return predicted
+
+    def _find(self, X: Any) -> csr_matrix:  # noqa: ANN401
+        """Return which conjunctions are present in new rows."""
         check_is_fitted(self)
         with refusing_text():
             X = validate_data(self, X, accept_sparse="csr", reset=False)
-        found = find_conjunctions(as_binary(X), list(self.orders_.values()))
-        predicted: FloatArray = found @ self.coef_ + self.intercept_
-        return predicted
+        return find_conjunctions(as_binary(X), list(self.orders_.values()))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
         """Return the conjunctions as text, such as ``word=bank & not prev=the``.
@@ -201,7 +204,12 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         """
         check_is_fitted(self)
         columns = list(map(str, _check_feature_names_in(self, input_features)))
-        return np.array([name_conjunction(each, columns) for each in self.conjunctions_], dtype=object)
+        return np.array(name_conjunctions(self.conjunctions_, columns), dtype=object)
+
+    def _merged_names(self, input_features: Any = None) -> list[str]:  # noqa: ANN401
+        """Return the names of conjunctions with merged conditions; equal names mean equal conditions."""
+        columns = list(map(str, _check_feature_names_in(self, input_features)))
+        return [name_conjunction(each, columns) for each in self.conjunctions_]
 
     @property
     def _feature_names(self) -> list[str]:
@@ -237,9 +245,9 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
 
 def _as_numbers(y: Any) -> Any:  # noqa: ANN401
     """Return a target of texts or objects as numbers, and any other target unchanged."""
-    if y is None or np.asarray(y).dtype.kind not in "OUS":
-        return y
     try:
+        if y is None or np.asarray(y).dtype.kind not in "OUS":
+            return y
         return np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"y is not numeric ({error}); expected a number for each sample") from error

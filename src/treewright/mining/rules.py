@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.sparse import csc_matrix
 from scipy.special import logsumexp
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from treewright._typing import Count, FloatArray, NonNegativeInt
 from treewright._validate import check_choice, check_param
@@ -239,7 +239,7 @@ def _match(model: Any, X: Any, names: Any) -> _Matched:  # noqa: ANN401
         raise InputError(f"model is a {type(last).__name__}; expected {expected}")
     if not hasattr(last, "coef_"):
         raise InputError("the final_estimator of model has no weights; expected a linear estimator")
-    every = [str(each) for each in last.get_feature_names_out(names)]
+    every = last._merged_names(names)
     first: dict[str, int] = {}
     numbers = np.array([first.setdefault(name, len(first)) for name in every], dtype=np.int64)
     places = np.unique(numbers, return_index=True)[1].tolist()
@@ -320,7 +320,7 @@ def list_rules(
     check_param("max_rules", max_rules, Count | None)
     check_choice("sort_by", sort_by, SORT_KEYS)
     matched = _match(model, X, names)
-    y = np.asarray(y)
+    y = column_or_1d(y)
     check_consistent_length(matched.found, y)
     rules = [
         _make_rule(matched, place, y, n_examples, first_number)

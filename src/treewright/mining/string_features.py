@@ -575,7 +575,7 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         """
         found = self._find(X)
         scores = self._linear.decision_function(found)
-        return explain_scores(found, scores, self._linear, self.get_feature_names_out())
+        return explain_scores(found, scores, self._linear, self.get_feature_names_out().tolist())
 
     @property
     def _linear(self) -> Linear:
