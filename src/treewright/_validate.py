@@ -11,7 +11,7 @@ import numpy as np
 
 from treewright._naming import named, setting
 from treewright._typing import JobCount, Jobs, RandomState, Range
-from treewright.errors import InputError, quote
+from treewright.errors import InputError, quote, show
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Conditions = Mapping[str, Collection[Any]]
@@ -27,7 +27,23 @@ JOBS = "an integer of at least 1, or a negative one (-1: all processors, -2: all
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Check that `value` is one of `choices`."""
     if not _is_one_of(value, choices):
-        raise InputError(f"{named(name)} is {value!r}; expected one of {', '.join(map(str, choices))}")
+        raise InputError(f"{named(name)} is {show(value)}; expected one of {', '.join(map(str, choices))}")
+
+
+def check_type(name: str, value: object, kind: type | tuple[type, ...], expected: str) -> None:
+    """Check that `value` is an instance of `kind`, which `expected` describes."""
+    if not isinstance(value, kind):
+        raise InputError(f"{named(name)} is of type {type(value).__name__}; expected {expected}")
+
+
+def check_items(name: str, values: Any, kind: type | tuple[type, ...], expected: str) -> None:  # noqa: ANN401
+    """Check that `values` is a sequence of instances of `kind`, which `expected` describes in the plural."""
+    if isinstance(values, str | bytes) or not (hasattr(values, "__getitem__") and hasattr(values, "__len__")):
+        raise InputError(f"{named(name)} is of type {type(values).__name__}; expected a list of {expected}")
+    for at, value in enumerate(values):
+        if not isinstance(value, kind):
+            found = f"{named(name)}[{at}] is of type {type(value).__name__}"
+            raise InputError(f"{found}; expected a list of {expected}")
 
 
 def check_integer(name: str, value: object, *, minimum: int = 0, maximum: int | None = None) -> None:
@@ -187,7 +203,7 @@ def check_param(name: str, value: object, hint: Any) -> None:  # noqa: ANN401
         for each in value:
             check_param(name, each, get_args(member)[0])
     elif not is_allowed(value, hint):
-        raise InputError(f"{named(name)} is {value!r}; expected {describe_type(hint)}")
+        raise InputError(f"{named(name)} is {show(value)}; expected {describe_type(hint)}")
 
 
 def members_of(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401

@@ -36,7 +36,7 @@ from safetensors.numpy import save
 from treewright._naming import spelled_by
 from treewright._validate import check_param, check_param_names, check_params, constructor_hints, draw_seed
 from treewright._version import __version__
-from treewright.data.files import replacing
+from treewright.data.files import check_target, replacing
 from treewright.errors import TROUBLESHOOTING, FormatError, InputError, MissingDependencyError, quote
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -95,8 +95,10 @@ def seeded(fit: Method) -> Method:
 
     @wraps(fit)
     def run(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
-        given = self.random_state
-        self.random_state = draw_seed(given, checkpoint=options.get("checkpoint"))
+        given, checkpoint = self.random_state, options.get("checkpoint")
+        if checkpoint is not None:
+            check_target("checkpoint", checkpoint)
+        self.random_state = draw_seed(given, checkpoint=checkpoint)
         try:
             return fit(self, *args, **options)
         finally:

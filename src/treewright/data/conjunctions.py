@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from treewright._typing import RandomState
-from treewright._validate import check_integer, check_number, draw_seed
+from treewright._validate import check_integer, check_number, check_type, draw_seed
 from treewright.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
@@ -154,6 +154,7 @@ def score_planted(
 def _check(n_samples: int, n_features: int, n_active: int, orders: Sequence[int]) -> None:
     check_integer("n_features", n_features, minimum=1)
     check_integer("n_active", n_active)
+    check_type("orders", orders, (Sequence, np.ndarray), "a list of integers")
     for order in orders:
         check_integer("an order", order, minimum=1)
     if len(orders) < 2:

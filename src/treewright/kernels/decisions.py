@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, issparse
 
 from treewright._typing import Booleans, FloatArray, Integers
-from treewright._validate import check_integer
+from treewright._validate import check_integer, check_type
 from treewright.errors import InputError
 
 TOLERANCE = 1e-6
@@ -255,6 +255,7 @@ def softmax_rows(logits: Sequence[npt.ArrayLike], starts: npt.ArrayLike, n_outpu
     [[0.27, 0.73, 0.0, 0.0, 0.0], [0.0, 0.0, 0.79, 0.11, 0.11]]
     """
     check_integer("n_outputs", n_outputs, minimum=1)
+    check_type("logits", logits, (Sequence, np.ndarray), "a list of the scores of each step")
     begins = _as_numbers("starts", starts, (len(logits),), n_outputs)
     values, columns = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
     for number, (row, begin) in enumerate(zip(logits, begins.tolist(), strict=True)):
@@ -302,6 +303,7 @@ def merge_prefixes(decisions: DecisionList) -> DecisionList:
     >>> tw.merge_prefixes(separate).steps.tolist()
     [0, 1, 0, 1]
     """
+    check_type("decisions", decisions, DecisionList, "a DecisionList")
     numbers: dict[tuple[int, int], int] = {}
     kept: dict[int, int] = {}
     merged = []

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from treewright._naming import named, setting
 from treewright._typing import Memory
-from treewright._validate import check_integer
+from treewright._validate import check_integer, check_param, check_type
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.data.files import is_special, replacing
-from treewright.errors import TROUBLESHOOTING, InputError
+from treewright.errors import TROUBLESHOOTING, InputError, show
 from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.derived import DerivedKernel
 from treewright.kernels.device_gram import DeviceGram, check_device_kernel
@@ -133,6 +133,9 @@ def gram(
     [[3.0, 1.0], [1.0, 3.0]]
     """
     check_integer("memory_limit", memory_limit, minimum=1)
+    check_param("logs", logs, bool)
+    if times is not None:
+        check_type("times", times, list, "a list")
     if not isinstance(kernel, Kernel):
         raise InputError(f"kernel is {type(kernel).__name__}; expected a kernel of treewright")
     if isinstance(kernel, DerivedKernel):
@@ -197,7 +200,7 @@ def gram(
 
 def _check_path(out: object) -> Path:
     if not isinstance(out, str | os.PathLike):
-        raise InputError(f"out is {out!r}; expected the name of a file")
+        raise InputError(f"out is {show(out)}; expected the name of a file")
     path = Path(out)
     if path.is_dir():
         raise InputError(f"{path} is a folder; expected the name of a file")
@@ -217,7 +220,7 @@ def _check_logs(kernel: Kernel) -> None:
 
 def _check_device(device: object, kernel: Kernel, *, logs: bool, client: Client | None) -> None:
     if not isinstance(device, str):
-        raise InputError(f"device is {device!r}; expected the name of a PyTorch device, such as 'cuda'")
+        raise InputError(f"device is {show(device)}; expected the name of a PyTorch device, such as 'cuda'")
     if logs or client is not None:
         other = named("logs") if logs else "a cluster"
         raise InputError(f"{named('device')} and {other} are both given; expected one of them")
@@ -228,7 +231,7 @@ def _check_dtype(dtype: object) -> np.dtype[Any]:
     try:
         found = np.dtype(cast(npt.DTypeLike, dtype))
     except TypeError:
-        raise InputError(f"dtype is {dtype!r}; expected float64 or float32") from None
+        raise InputError(f"dtype is {show(dtype)}; expected float64 or float32") from None
     if found not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise InputError(f"dtype is {found}; expected float64 or float32")
     return found

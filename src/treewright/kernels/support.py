@@ -15,7 +15,7 @@ from treewright._typing import FloatArray, Integers
 from treewright._validate import check_choice, check_integer, check_number, count_jobs
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
-from treewright.errors import InputError
+from treewright.errors import InputError, show
 from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.examples import (
@@ -321,7 +321,7 @@ def check_input(
         )
     weights = np.ones(n_examples)
     if sample_weight is not None:
-        weights = check_floats("sample_weight", np.asarray(sample_weight))
+        weights = check_floats("sample_weight", sample_weight)
         if weights.shape != (n_examples,):
             raise InputError(f"sample_weight has the shape {weights.shape}; expected ({n_examples},)")
         if weights.min() < 0:
@@ -329,12 +329,12 @@ def check_input(
     return examples, given, weights
 
 
-def check_floats(name: str, values: npt.NDArray[Any]) -> FloatArray:
+def check_floats(name: str, values: npt.ArrayLike) -> FloatArray:
     """Return values as floats; reject values that are not finite numbers."""
     try:
-        numbers = values.astype(np.float64)
+        numbers = np.asarray(values).astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} has the value {values.flat[0]!r}; expected numbers") from error
+        raise InputError(f"{name} is {show(values)}; expected numbers") from error
     wrong = numbers[~np.isfinite(numbers)]
     if len(wrong):
         raise InputError(f"{name} has the value {wrong[0]}; expected finite numbers")

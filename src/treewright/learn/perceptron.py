@@ -7,11 +7,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from treewright._typing import FloatArray, RandomState
 from treewright._validate import check_integer, check_number, draw_seed
-from treewright.errors import InputError
+from treewright.errors import InputError, show
 from treewright.native.learn.perceptron import Sparse, Weights, train_epoch
 from treewright.progress import track
 
@@ -88,7 +88,7 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_number("margin", self.margin, low=0, high=1e12)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
-        self.classes_ = np.unique(y if classes is None else classes)
+        self.classes_ = np.unique(y) if classes is None else _check_classes(classes, y)
         labels = np.searchsorted(self.classes_, y)
         if len(self.classes_) < 2:
             raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
@@ -161,9 +161,24 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def _check_classes(classes: npt.ArrayLike, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the classes in order; the labels must be among them."""
+    try:
+        found = np.unique(column_or_1d(classes))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"classes is {show(classes)}; expected a list of labels") from error
+    missing = np.setdiff1d(y, found)
+    if len(missing):
+        raise InputError(f"y has the label {missing.tolist()[0]!r}; expected one of classes, {show(classes)}")
+    return found
+
+
 def _for_each_class(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     """Return one row of weights per class; a single row belongs to the second of two classes."""
-    weights = np.asarray(values, dtype=np.float64)
+    try:
+        weights = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is {show(values)}; expected numbers of the shape {shape}") from error
     if weights.shape != shape:
         raise InputError(f"{name} has the shape {weights.shape}; expected {shape}")
     return np.concatenate([-weights / 2, weights / 2]) if len(weights) == 1 else weights

@@ -26,6 +26,7 @@ from treewright.learn.lists import (
     check_bounds,
     check_lists,
     check_numbers,
+    check_rows,
     is_sparse,
     products,
 )
@@ -247,6 +248,7 @@ class VotedPerceptron(_Voted):
         ndarray of float, (n_candidates,) or (n_candidates, n_support)
             Scores without base scores or, with `voting`, one inner product per support row.
         """
+        check_rows(rows)
         if rows.shape[1] != len(self.coef_):
             raise InputError(f"rows have {rows.shape[1]} features; expected {len(self.coef_)}, as in fit")
         if self.voting:
@@ -505,6 +507,7 @@ def count_votes(history: UpdateHistory, block: FloatArray, base_scores: FloatArr
 
 def check_row_count(rows: RowSource, lists: CandidateLosses) -> None:
     """Raise an error unless there is one row per candidate."""
+    check_rows(rows)
     if rows.shape[0] != len(lists.excess):
         raise InputError(f"rows has {rows.shape[0]} rows; expected {len(lists.excess)}, one per candidate")
 

@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 from treewright._typing import Count, FloatArray, Integers
 from treewright._validate import check_params
 from treewright.data.frames import in_set_output
-from treewright.errors import InputError, quote
+from treewright.errors import InputError, quote, show
 from treewright.mining.binning import ClassesToSplit, Interval, NumbersToSplit, SplitTarget, split_range
 from treewright.mining.naming import name_interval
 from treewright.model import Model, Value, expect, saved
@@ -539,15 +539,29 @@ def _as_text(value: Any) -> str:  # noqa: ANN401
     return str(value)
 
 
+def _number(labels: npt.NDArray[Any]) -> Integers:
+    """Return a number for each label, or for each combination of labels in two dimensions."""
+    try:
+        axis = 0 if labels.ndim == 2 else None
+        return np.unique(labels, axis=axis, return_inverse=True)[1].reshape(-1)
+    except TypeError as error:
+        raise InputError(f"y is {show(labels)}; expected labels or numbers of one type") from error
+
+
 def _make_target(y: Any, task: str) -> SplitTarget:  # noqa: ANN401
     """Return the target that determines how numbers are split."""
-    labels = np.asarray(y)
+    try:
+        labels = np.asarray(y)
+    except ValueError as error:  # lists of different lengths
+        raise InputError(f"y is {show(y)}; expected a label or a number for each sample") from error
+    if labels.dtype.kind == "O" and any(map(_is_missing, labels.ravel())):
+        raise InputError("y has missing values; expected a label or a number for each sample")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise InputError("y has NaN or infinity; expected finite numbers or labels")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim == 2:  # several labels at a time: each combination is a class
-        labels = np.unique(labels, axis=0, return_inverse=True)[1].reshape(-1)
+        labels = _number(labels)
         task = "classification" if task == "auto" else task
     if labels.ndim != 1:
         raise InputError(f"y has {labels.ndim} dimensions; expected one")
@@ -560,10 +574,10 @@ def _make_target(y: Any, task: str) -> SplitTarget:  # noqa: ANN401
             raise InputError(f"y has the type {labels.dtype}; expected numbers for task='regression'")
         numbers: FloatArray = labels.astype(np.float64)
         return NumbersToSplit(numbers)
-    classes, numbers_of = np.unique(labels, return_inverse=True)
+    numbers_of = _number(labels)
     counts = np.bincount(numbers_of)
-    if len(classes) > MOST_CLASSES:
-        ranks = np.empty(len(classes), dtype=np.int64)
-        ranks[np.argsort(-counts, kind="stable")] = np.arange(len(classes))
+    if len(counts) > MOST_CLASSES:
+        ranks = np.empty(len(counts), dtype=np.int64)
+        ranks[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
         numbers_of = np.minimum(ranks, MOST_CLASSES - 1)[numbers_of]
-    return ClassesToSplit(numbers_of.astype(np.int64), min(len(classes), MOST_CLASSES))
+    return ClassesToSplit(numbers_of.astype(np.int64), min(len(counts), MOST_CLASSES))

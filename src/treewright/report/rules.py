@@ -8,7 +8,7 @@ import numpy as np
 
 from treewright._optional import require
 from treewright._typing import Count
-from treewright._validate import check_choice, check_param
+from treewright._validate import check_choice, check_param, check_type
 from treewright.data.files import Target, open_target
 from treewright.errors import InputError
 from treewright.mining.naming import source_column
@@ -59,6 +59,7 @@ def plot_rules(
     """
     check_choice("kind", kind, ("bars", "pairs"))
     check_param("max_shown", max_shown, Count)
+    check_type("rules", rules, RuleTable, "the RuleTable that list_rules returns")
     if not len(rules):
         raise InputError("there are no rules to plot; expected at least one")
     if path is not None:

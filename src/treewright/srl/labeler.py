@@ -1,7 +1,7 @@
 """RoleLabeler: predicates, arguments and semantic roles of parsed sentences."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
@@ -11,14 +11,14 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from treewright._typing import FileName, FloatArray, Jobs, RandomState, Range
-from treewright._validate import check_params
+from treewright._validate import check_params, check_type
 from treewright._version import __version__
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree, Span, unescape_word
 from treewright.data.formats import open_told
 from treewright.data.propbank import Proposition, PropSentence, format_sentence, iter_props
-from treewright.errors import InputError
+from treewright.errors import InputError, show
 from treewright.metrics import roles as score_roles
 from treewright.model import Submodel, saved, seeded
 from treewright.parsing.sentences import list_trees
@@ -178,6 +178,12 @@ class RoleLabeler(Annotator):
             as without an interruption.
         """
         self._check()
+        for name, given in (("trees", trees), ("sentences", sentences)):
+            check_type(name, given, Iterable, "a list")
+        if dev is not None and not (isinstance(dev, Sequence) and len(dev) == 2):
+            raise InputError(f"dev is {show(dev)}; expected a pair of trees and sentences")
+        if dev is not None:
+            list(pair_sentences(*dev))
         trees, sentences = list(trees), list(sentences)
         pairs = list(pair_sentences(trees, sentences))
         wanted = self.keep_learnt(sentences)

@@ -1,7 +1,7 @@
 """RoleClassifier: classification of the semantic roles of arguments (Moschitti 2006, section 4)."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.base import BaseEstimator
 
 from treewright._typing import Count, FloatArray, Jobs, Memory, RandomState, Range
-from treewright._validate import check_choice, check_integer, check_params
+from treewright._validate import check_choice, check_integer, check_items, check_params, check_type
 from treewright.data.consttree import ConstTree
 from treewright.data.svmlight import SparseVector, stack_vectors
 from treewright.errors import InputError
@@ -200,6 +200,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
             the same result as without an interruption.
         """
         self.check()
+        check_type("arguments", arguments, Iterable, "a list of Argument")
         arguments = list(arguments)
         labels = self._labels(arguments)
         self.classes_ = sorted(set(labels))
@@ -217,12 +218,11 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _labels(self, arguments: Sequence[Argument]) -> list[str]:
+        check_items("arguments", arguments, Argument, "Argument")
         if not arguments:
             raise InputError("no arguments; expected at least one")
         labels = []
         for number, argument in enumerate(arguments):
-            if not isinstance(argument, Argument):
-                raise InputError(f"argument {number} is a {type(argument).__name__}; expected an Argument")
             if argument.label is None:
                 raise InputError(f"argument {number} has no label; expected its role")
             labels.append(merge_adjuncts(argument.label) if self.adjuncts == "merged" else argument.label)
@@ -340,6 +340,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
             The scores, in the order of `classes_`; all 0 if there is only one role.
         """
         self.check_is_fitted()
+        check_items("arguments", arguments, Argument, "Argument")
         if self.model_ is None or not arguments:
             return np.zeros((len(arguments), len(self.classes_)))
         model = self.model_

@@ -245,6 +245,8 @@ class Tagger(Annotator):
         """
         check_params(self)
         check_trees(trees)
+        if dev is not None:
+            check_trees(dev)
         gold = _labels(trees)
         if not gold:
             raise InputError("there are no training sentences with words; expected at least one")

@@ -353,6 +353,8 @@ class Tokenizer(Model):
         """
         check_params(self)
         check_trees(trees)
+        if dev is not None:
+            check_trees(dev)
         sentences = [surface_tokens(tree) for tree in trees if len(tree)]
         if not sentences:
             raise InputError("there are no training sentences with words; expected at least one")

@@ -450,8 +450,8 @@ class ConstituentParser(ConstituentAnnotator):
         """
         self.check_is_fitted()
         n_jobs = count_jobs(self.n_jobs if n_jobs is None else n_jobs)
-        trees = list(trees)
         check_trees(trees)
+        trees = list(trees)
         for at, tree in enumerate(trees, 1):
             if tree.is_leaf and self.needs_tags:
                 raise missing_tags(f"tree {at} has no tags", self, expected="trees with tags")

@@ -796,6 +796,8 @@ class DependencyParser(DependencyAnnotator):
         if self.combine == "joint" and not self.scorer_has("score_arcs"):
             found = f"{setting('combine', 'joint')} does not work with a scorer without arc scores"
             raise InputError(f"{found}; expected {setting('combine', 'sum')}")
+        if dev is not None:
+            check_trees(dev)
         if dev is not None and not any(len(tree) for tree in dev):
             raise InputError("the dev set has no words; expected sentences with words, or no dev set")
         n_sentences = sum(len(tree) > 0 for tree in trees)
