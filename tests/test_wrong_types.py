@@ -62,7 +62,7 @@ LISTS = {"indptr": [0, 2, 4], "losses": [0.5, 0, 0.5, 0]}
         ),
         (
             lambda: tw.TreeKernelClassifier().fit(BANK.constituents, [0, 1] * 3, sample_weight="x"),
-            "sample_weight is 'x'; expected numbers",
+            "sample_weight has 'x'; expected numbers",
         ),
         (
             lambda: tw.ConjunctionMiner(threshold=1).fit(ROWS, LABELS, sample_weight=np.inf),
@@ -80,6 +80,15 @@ LISTS = {"indptr": [0, 2, 4], "losses": [0.5, 0, 0.5, 0]}
         (
             lambda: tw.ConstituentParser().fit(BANK.constituents, checkpoint=[]),
             "checkpoint is []; expected t",
+        ),
+        (lambda: tw.RoleClassifier(kernel=[]).fit([3]), "kernel is []; expected one of linear, "),
+        (
+            lambda: tw.L1BoostedTrees(penalty=ROWS).fit(ROWS, LABELS),
+            "penalty is array([[1, 0, 0, 0], [0, ",
+        ),
+        (
+            lambda: tw.TableBinarizer(categorical_features=int).fit(ROWS, LABELS),
+            "categorical_features is of type type; expected a list of columns",
         ),
         (lambda: tw.RoleClassifier().fit([3]), "arguments[0] is of type int; expected a list of Argument"),
         (

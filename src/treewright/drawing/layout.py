@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from itertools import accumulate
+from numbers import Real
 from typing import NamedTuple, TypeAlias
 
 from treewright._validate import check_param, check_type
@@ -135,9 +136,12 @@ def check_notes(tree: Tree, marked: Collection[int], confidence: Sequence[float]
     if len(confidence) != n:
         raise InputError(f"confidence has {len(confidence)} values; expected {n}, one per {kind}")
     for value in confidence:
-        check_param("a number in confidence", value, float)
-        if not -TOLERANCE <= value <= 1 + TOLERANCE:
+        if not _is_probability(value):
             raise InputError(f"confidence contains {value!r}; expected numbers from 0 to 1")
+
+
+def _is_probability(value: object) -> bool:
+    return isinstance(value, Real) and -TOLERANCE <= float(value) <= 1 + TOLERANCE
 
 
 def line_looks(confidence: float) -> tuple[float, float]:

@@ -334,7 +334,7 @@ def check_floats(name: str, values: npt.ArrayLike) -> FloatArray:
     try:
         numbers = np.asarray(values).astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is {show(values)}; expected numbers") from error
+        raise InputError(f"{name} has {show(values)}; expected numbers") from error
     wrong = numbers[~np.isfinite(numbers)]
     if len(wrong):
         raise InputError(f"{name} has the value {wrong[0]}; expected finite numbers")

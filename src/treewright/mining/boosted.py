@@ -237,10 +237,10 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         self.n_nonzero_ = sum(int(np.count_nonzero(each.nodes.values)) for each in self.forests_)
 
     def _check_parameters(self) -> None:
-        if self.penalty != "auto":
-            if isinstance(self.penalty, str):
-                raise InputError(f'penalty is {self.penalty!r}; expected a number or "auto"')
+        if not isinstance(self.penalty, str):
             check_number("penalty", self.penalty, low=1e-9, high=1e12)
+        elif self.penalty != "auto":
+            raise InputError(f'penalty is {self.penalty!r}; expected a number or "auto"')
         check_integer("max_trees", self.max_trees, minimum=1)
         check_number("learning_rate", self.learning_rate, low=1e-6, high=1)
         check_integer("max_leaves", self.max_leaves, minimum=2)

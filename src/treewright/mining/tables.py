@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 )
 
 from treewright._typing import Count, FloatArray, Integers
-from treewright._validate import check_params
+from treewright._validate import check_params, check_type
 from treewright.data.frames import in_set_output
 from treewright.errors import InputError, quote, show
 from treewright.mining.binning import ClassesToSplit, Interval, NumbersToSplit, SplitTarget, split_range
@@ -327,6 +327,7 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
         if isinstance(self.categorical_features, str):
             return forced
         names = self._feature_names
+        check_type("categorical_features", self.categorical_features, Iterable, "a list of columns")
         for each in self.categorical_features:
             number = names.index(each) if isinstance(each, str) and each in names else each
             is_number = isinstance(number, int | np.integer) and not isinstance(number, bool)

@@ -440,6 +440,8 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
 
     def check(self) -> None:
         """Validate the parameters."""
+        if not isinstance(self.kernel, Kernel):
+            check_choice("kernel", self.kernel, KERNELS)
         check_params(self)
         read_templates(self.features)
 
