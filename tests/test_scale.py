@@ -117,12 +117,12 @@ def test_a_wrong_number_of_jobs_is_refused(n_jobs):
 
 @pytest.mark.parametrize(("n_jobs", "n_threads"), [(3, 3), (-1, 8), (-2, 7), (-8, 1), (-100, 1)])
 def test_negative_numbers_of_jobs_count_back_from_all_processors(monkeypatch, n_jobs, n_threads):
-    monkeypatch.setattr("joblib.cpu_count", lambda: 8)
+    monkeypatch.setattr("treewright._validate.count_processors", lambda: 8)
     assert count_jobs(n_jobs) == n_threads
 
 
 def test_negative_numbers_of_jobs_start_threads(monkeypatch):
-    monkeypatch.setattr("joblib.cpu_count", lambda: 2)
+    monkeypatch.setattr("treewright._validate.count_processors", lambda: 2)
     barrier = threading.Barrier(2, timeout=60)  # waits for two threads
     assert len(map_jobs(lambda _: barrier.wait(), [1, 2], n_jobs=-1)) == 2
     slices = []
@@ -172,5 +172,5 @@ ROWS = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 1]] * 10)
     ids=["svm", "nystroem", "miner", "boosted", "constituents"],
 )
 def test_estimators_use_all_processors(monkeypatch, make, predict):
-    monkeypatch.setattr("joblib.cpu_count", lambda: 2)
+    monkeypatch.setattr("treewright._validate.count_processors", lambda: 2)
     np.testing.assert_array_equal(predict(make(-1)), predict(make(2)))

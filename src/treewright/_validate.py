@@ -67,9 +67,15 @@ def count_jobs(n_jobs: int) -> int:
     check_param("n_jobs", n_jobs, Jobs)
     if n_jobs > 0:
         return int(n_jobs)
-    from joblib import cpu_count  # type: ignore[import-untyped]  # the processors that this process may use
+    return max(1, count_processors() + 1 + int(n_jobs))
 
-    return max(1, int(cpu_count()) + 1 + int(n_jobs))
+
+@cache
+def count_processors() -> int:
+    """Return the number of processors that this process may use."""
+    from joblib import cpu_count  # type: ignore[import-untyped]
+
+    return int(cpu_count())
 
 
 def draw_seed(random_state: RandomState, *, checkpoint: object = None) -> int:
