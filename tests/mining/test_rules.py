@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
@@ -213,6 +214,14 @@ def test_rules_of_a_regressor_in_a_pipeline():
     parts = tw.compare_parts(model, table, y)
     assert parts.both.accuracy == pytest.approx(model.score(table, y))
     assert parts.n_conjunctions == sum(len(each) > 1 for each in model[-1].conjunctions_)
+
+
+def test_rules_of_a_search_are_those_of_its_best_model():
+    X, y = parity_data()
+    search = GridSearchCV(tw.ConjunctionMiner(threshold=20), {"degree": [2]}, scoring=lambda *_: 1, cv=2)
+    rules = tw.list_rules(search.fit(X, y), X, y)
+    assert str(rules) == str(tw.list_rules(search.best_estimator_, X, y))
+    assert len(rules) > 0
 
 
 @pytest.mark.parametrize("kind", ["bars", "pairs"])

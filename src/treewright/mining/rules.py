@@ -226,6 +226,7 @@ class _Matched(NamedTuple):
 def _match(model: Any, X: Any, names: Any) -> _Matched:  # noqa: ANN401
     """Find the conjunctions of a model, or of the last step of a pipeline, in rows."""
     check_is_fitted(model)
+    model = getattr(model, "best_estimator_", model)  # of a search over parameters
     last = model
     if hasattr(model, "steps"):
         last = model.steps[-1][1]
@@ -235,7 +236,10 @@ def _match(model: Any, X: Any, names: Any) -> _Matched:  # noqa: ANN401
                 names = before.get_feature_names_out(names)
             X = before.transform(X)
     if not hasattr(last, "conjunctions_"):
-        expected = "a fitted ConjunctionClassifier or ConjunctionMiner, or a pipeline that ends in one"
+        expected = (
+            "a fitted ConjunctionClassifier, ConjunctionMiner or ConjunctionRegressor, or a pipeline that "
+            "ends in one"
+        )
         raise InputError(f"model is a {type(last).__name__}; expected {expected}")
     if not hasattr(last, "coef_"):
         raise InputError("the final_estimator of model has no weights; expected a linear estimator")
@@ -276,7 +280,8 @@ def list_rules(
     Parameters
     ----------
     model : ConjunctionClassifier, ConjunctionMiner, ConjunctionRegressor or Pipeline
-        A fitted model; a pipeline must end in one of these.
+        A fitted model, or a fitted search such as ``GridSearchCV`` over one; a pipeline must end in one of
+        these.
     X : array, data frame or sparse matrix, (n_samples, n_features)
         Samples in which the rules are counted, preferably not the training samples.
     y : array, (n_samples,)
