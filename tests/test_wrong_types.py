@@ -81,6 +81,15 @@ LISTS = {"indptr": [0, 2, 4], "losses": [0.5, 0, 0.5, 0]}
             lambda: tw.ConstituentParser().fit(BANK.constituents, checkpoint=[]),
             "checkpoint is []; expected t",
         ),
+        (
+            lambda: tw.DependencyReranker(betas=3).fit(BANK.dependencies),
+            "betas is 3; expected a list, with a number of at least 0 in each place",
+        ),
+        (
+            lambda: tw.DependencyReranker(betas=[-1]).fit(BANK.dependencies),
+            "betas is -1; expected a number of at least 0",
+        ),
+        (lambda: tw.ConstituentReranker(kernel=[]).fit(BANK.constituents), "kernel is []; expected one of "),
         (lambda: tw.RoleClassifier(kernel=[]).fit([3]), "kernel is []; expected one of linear, "),
         (
             lambda: tw.L1BoostedTrees(penalty=ROWS).fit(ROWS, LABELS),

@@ -204,10 +204,19 @@ def effective_if(**conditions: Conditions) -> Callable[[Function], Function]:
 
 def check_param(name: str, value: object, hint: Any) -> None:  # noqa: ANN401
     """Check the value of a parameter against its annotation."""
-    member = next((each for each in members_of(hint) if get_origin(each) is tuple), None)
-    if member and isinstance(value, tuple):
+    members = members_of(hint)
+    member = next((each for each in members if get_origin(each) is tuple), None)
+    others = [each for each in members if each is not member]
+    if member and isinstance(value, tuple | list):
         for each in value:
             check_param(name, each, get_args(member)[0])
+    elif (
+        member
+        and (expected := describe_type(get_args(member)[0]))
+        and not (value is None and types.NoneType in others)
+        and not any(is_allowed(value, each) for each in others if each is not types.NoneType)
+    ):
+        raise InputError(f"{named(name)} is {show(value)}; expected a list, with {expected} in each place")
     elif not is_allowed(value, hint):
         raise InputError(f"{named(name)} is {show(value)}; expected {describe_type(hint)}")
 

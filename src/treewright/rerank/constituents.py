@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
 
 from treewright._naming import named, setting
 from treewright._typing import Count, FloatArray, Folds, Jobs, RandomState, Range
-from treewright._validate import check_integer, check_params
+from treewright._validate import check_choice, check_integer, check_params
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -231,6 +231,8 @@ class ConstituentReranker(ConstituentAnnotator):
         report(str(self.tuning_))
 
     def _check(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            check_choice("kernel", self.kernel, get_args(KernelName))
         check_params(self)
         self._check_parsers()
         self._check_kernel()
