@@ -37,6 +37,15 @@ LISTS = {"indptr": [0, 2, 4], "losses": [0.5, 0, 0.5, 0]}
         (lambda: tw.find_arguments(3, []), "trees is of type int; expected a list"),
         (lambda: tw.jackknife_lists(3, BANK.dependencies), "parser is of type int; expected a DependencyPa"),
         (lambda: tw.stack_vectors([1]), "vectors[0] is of type int; expected a list of SparseVector"),
+        (
+            lambda: tw.make_decision_list([[1.0]], [0], [0], "x", n_outputs=1),
+            "indptr is 'x'; expected 0 followed by the end of each candidate",
+        ),
+        (
+            lambda: tw.make_decision_list([[1.0]], [0], [0], [0, 1], n_outputs=1, distributions="x"),
+            "distributions is of type str; expected a matrix of numbers, a row for each step",
+        ),
+        (lambda: tw.read_svmlight("x", names=3), "names is of type int; expected a list of strings"),
         (lambda: tw.merge_prefixes([]), "decisions is of type list; expected a DecisionList"),
         (lambda: tw.plot_rules([1]), "rules is of type list; expected the RuleTable that list_rules returns"),
         (

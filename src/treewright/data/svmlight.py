@@ -100,6 +100,8 @@ def read_svmlight(source: Source, *, names: Sequence[str] | None = None) -> Samp
     ['3', '17']
     """
     labels, ids, sizes = [], [], [0]
+    if names is not None:
+        check_items("names", names, str, "strings")
     known: dict[str, int] = {}
     for label, features in _parse(source):
         labels.append(label)

@@ -528,7 +528,7 @@ def compare_parts(
     1.0
     """
     matched = _match(model, X, None)
-    y = np.asarray(y)
+    y = column_or_1d(y)
     check_consistent_length(matched.found, y)
     is_single = matched.orders < 2
     parts = [

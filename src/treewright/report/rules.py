@@ -9,7 +9,7 @@ import numpy as np
 from treewright._optional import require
 from treewright._typing import Count
 from treewright._validate import check_choice, check_param, check_type
-from treewright.data.files import Target, open_target
+from treewright.data.files import Target, check_target, open_target
 from treewright.errors import InputError
 from treewright.mining.naming import source_column
 from treewright.mining.rules import Contributions, RuleTable
@@ -90,6 +90,7 @@ def check_table_name(path: str | os.PathLike[str]) -> None:
 
 
 def _check_suffix(path: str | os.PathLike[str], what: str, suffixes: tuple[str, ...]) -> None:
+    check_target("path", path)
     if Path(path).suffix.lower() not in suffixes:
         raise InputError(
             f"{path} is not a file name for {what}; expected one ending in {', '.join(suffixes)}"
