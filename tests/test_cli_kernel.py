@@ -173,6 +173,11 @@ def test_trees_come_from_standard_input_too(tmp_path, monkeypatch, text):
         ("(S (N a))\n", ["--kernel", "x"], "--kernel is 'x'; expected one of st, sst, pt, spt"),
         ("(S (N a))\n", ["--decay", "2"], "--decay is '2'; expected a number from 1e-06 to 1"),
         ("(S (N a))\n", ["--words", "x"], "--words is 'x'; expected one of nodes, none, bag"),
+        (
+            "(S (N a))\n",
+            ["--memory-limit", "10"],
+            "--memory-limit is 10 bytes; a matrix of 1 by 1 values, one row at a time, needs at least 8,240",
+        ),
         ("(S (N a))\n", ["--memory-limit", "much"], "--memory-limit is 'much'; expected a size such as 512M"),
         ("(S (N a))\n", ["--kernel", "spt"], "--vectors and --kernel spt need each other"),
         ("(S (N a))\n", ["--labels", "l.txt"], "has no labels; expected SVM-light-TK"),

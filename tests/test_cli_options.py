@@ -398,6 +398,10 @@ def test_a_flag_that_negates_is_named_as_it_is_given():
             "reproduce qian-liu-table2 --data x --out y --degrees 0",
             "--degrees is 0; expected an integer of at least 1",
         ),
+        (
+            "parse m x --jobs 0",
+            "--jobs is '0'; expected an integer of at least 1, or a negative one (-1: all pr",
+        ),
         ("demo --seed -1", "--seed is '-1'; expected an integer of at least 0"),
         ("fetch en_ewt --release new", "--release is 'new'; expected a number as text, such as '2.14'"),
         (

@@ -1,13 +1,18 @@
+import inspect
 import signal
 import subprocess
 import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
+import treewright as tw
+from treewright._validate import constructor_hints, count_jobs, is_allowed
+from treewright.data.synthetic import make_treebank
 from treewright.errors import InputError
-from treewright.scale import AbandonedError, check_wanted, map_jobs
+from treewright.scale import AbandonedError, check_wanted, map_jobs, map_slices
 
 SLOW_WORK = """
 import signal, sys, time
@@ -102,6 +107,70 @@ def test_an_interrupt_ends_the_work():
         assert process.wait(timeout=300) == 7
 
 
-def test_a_number_of_jobs_below_one_is_refused():
-    with pytest.raises(InputError, match="n_jobs is 0; expected an integer of at least 1"):
-        map_jobs(square, [1], n_jobs=0)
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "2", True, None])
+def test_a_wrong_number_of_jobs_is_refused(n_jobs):
+    with pytest.raises(InputError) as error:
+        map_jobs(square, [1], n_jobs=n_jobs)
+    expected = "an integer of at least 1, or a negative one (-1: all processors, -2: all but one)"
+    assert str(error.value) == f"n_jobs is {n_jobs!r}; expected {expected}"
+
+
+@pytest.mark.parametrize(("n_jobs", "n_threads"), [(3, 3), (-1, 8), (-2, 7), (-8, 1), (-100, 1)])
+def test_negative_numbers_of_jobs_count_back_from_all_processors(monkeypatch, n_jobs, n_threads):
+    monkeypatch.setattr("treewright._validate.count_processors", lambda: 8)
+    assert count_jobs(n_jobs) == n_threads
+
+
+def test_negative_numbers_of_jobs_start_threads(monkeypatch):
+    monkeypatch.setattr("treewright._validate.count_processors", lambda: 2)
+    barrier = threading.Barrier(2, timeout=60)  # waits for two threads
+    assert len(map_jobs(lambda _: barrier.wait(), [1, 2], n_jobs=-1)) == 2
+    slices = []
+    map_slices(slices.append, 10, n_jobs=-1)
+    assert sorted(slices, key=lambda each: each.start) == [slice(0, 5), slice(5, 10)]
+
+
+def _takers(name):
+    """Return the public classes and functions that take a parameter."""
+    public = [getattr(tw, each) for each in tw.__all__]
+    return [each for each in public if callable(each) and name in inspect.signature(each).parameters]
+
+
+@pytest.mark.parametrize("taker", _takers("n_jobs"), ids=lambda each: each.__name__)
+def test_annotated_numbers_of_jobs_may_be_negative(taker):
+    assert is_allowed(-1, constructor_hints(taker)["n_jobs"])
+
+
+TREES = make_treebank(30, random_state=0)
+ROWS = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 1]] * 10)
+
+
+@pytest.mark.parametrize(
+    ("make", "predict"),
+    [
+        (
+            lambda n: tw.TreeKernelClassifier(n_jobs=n).fit(TREES.constituents, list("ab") * 15),
+            lambda model: model.decision_function(TREES.constituents[:9]),
+        ),
+        (
+            lambda n: tw.TreeKernelNystroem(tw.SubsetTreeKernel(n_jobs=n), n_jobs=n).fit(TREES.constituents),
+            lambda model: model.transform(TREES.constituents),
+        ),
+        (
+            lambda n: tw.ConjunctionMiner(threshold=0.1, n_jobs=n).fit(ROWS, list("abcd") * 10),
+            lambda model: model.transform(ROWS).toarray(),
+        ),
+        (
+            lambda n: tw.L1BoostedTrees(n_jobs=n, max_trees=5).fit(ROWS, list("abcd") * 10),
+            lambda model: model.predict_proba(ROWS),
+        ),
+        (
+            lambda n: tw.ConstituentParser(tags="gold", lowest_penalty=10, n_jobs=n).fit(TREES.constituents),
+            lambda model: [each[0].score for each in model.kbest(TREES.constituents[:5], k=1)],
+        ),
+    ],
+    ids=["svm", "nystroem", "miner", "boosted", "constituents"],
+)
+def test_estimators_use_all_processors(monkeypatch, make, predict):
+    monkeypatch.setattr("treewright._validate.count_processors", lambda: 2)
+    np.testing.assert_array_equal(predict(make(-1)), predict(make(2)))

@@ -21,6 +21,11 @@ class Range:
     high: float | None = None
 
 
+@dataclass(frozen=True)
+class JobCount:
+    """Marks a number of threads; negative numbers count back from the number of processors."""
+
+
 class Shown(Enum):
     """Kind of value of a parameter in help texts, if the command line cannot derive it from the type."""
 
@@ -31,10 +36,14 @@ class Shown(Enum):
 
 
 Count: TypeAlias = Annotated[int, Range(1)]
+Jobs: TypeAlias = Annotated[int, JobCount()]
+"""A number of threads, as in scikit-learn: -1 stands for all processors, -2 for all but one."""
 Folds: TypeAlias = Annotated[int, Range(2)]
 TreeCount: TypeAlias = Annotated[int, Range(1, 10_000)]
 """Length of a k-best list."""
 NonNegativeInt: TypeAlias = Annotated[int, Range(0)]
+RandomState: TypeAlias = Annotated[int, Range(0)] | np.random.Generator | np.random.RandomState | None
+"""A seed, or a generator from which a seed is drawn; None stands for a new seed each time."""
 NonNegativeFloat: TypeAlias = Annotated[float, Range(0)]
 Fraction: TypeAlias = Annotated[float, Range(0, 1)]
 Memory: TypeAlias = Annotated[int, Range(0), Shown.MEMORY]

@@ -7,9 +7,11 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from treewright._naming import named, setting
-from treewright._typing import Range
-from treewright.errors import InputError, quote
+from treewright._typing import JobCount, Jobs, RandomState, Range
+from treewright.errors import InputError, quote, show
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Conditions = Mapping[str, Collection[Any]]
@@ -17,12 +19,31 @@ Conditions = Mapping[str, Collection[Any]]
 GIVEN = (object(),)
 """Stands for any value except None."""
 INFINITY = float("inf")
+MAX_SEED = (1 << 31) - 1
+GENERATORS = {np.random.Generator: "a numpy Generator", np.random.RandomState: "a numpy RandomState"}
+JOBS = "an integer of at least 1, or a negative one (-1: all processors, -2: all but one)"
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Check that `value` is one of `choices`."""
     if not _is_one_of(value, choices):
-        raise InputError(f"{named(name)} is {value!r}; expected one of {', '.join(map(str, choices))}")
+        raise InputError(f"{named(name)} is {show(value)}; expected one of {', '.join(map(str, choices))}")
+
+
+def check_type(name: str, value: object, kind: type | tuple[type, ...], expected: str) -> None:
+    """Check that `value` is an instance of `kind`, which `expected` describes."""
+    if not isinstance(value, kind):
+        raise InputError(f"{named(name)} is of type {type(value).__name__}; expected {expected}")
+
+
+def check_items(name: str, values: Any, kind: type | tuple[type, ...], expected: str) -> None:  # noqa: ANN401
+    """Check that `values` is a sequence of instances of `kind`, which `expected` describes in the plural."""
+    if isinstance(values, str | bytes) or not (hasattr(values, "__getitem__") and hasattr(values, "__len__")):
+        raise InputError(f"{named(name)} is of type {type(values).__name__}; expected a list of {expected}")
+    for at, value in enumerate(values):
+        if not isinstance(value, kind):
+            found = f"{named(name)}[{at}] is of type {type(value).__name__}"
+            raise InputError(f"{found}; expected a list of {expected}")
 
 
 def check_integer(name: str, value: object, *, minimum: int = 0, maximum: int | None = None) -> None:
@@ -33,6 +54,51 @@ def check_integer(name: str, value: object, *, minimum: int = 0, maximum: int | 
 def check_number(name: str, value: object, *, low: float, high: float) -> None:
     """Check that `value` is a number from `low` to `high`."""
     check_param(name, value, Annotated[float, Range(low, high)])
+
+
+def count_jobs(n_jobs: int) -> int:
+    """Return the number of threads for `n_jobs`: -1 stands for all processors, -2 for all but one, and so on.
+
+    Examples
+    --------
+    >>> count_jobs(3)
+    3
+    """
+    check_param("n_jobs", n_jobs, Jobs)
+    if n_jobs > 0:
+        return int(n_jobs)
+    return max(1, count_processors() + 1 + int(n_jobs))
+
+
+@cache
+def count_processors() -> int:
+    """Return the number of processors that this process may use."""
+    from joblib import cpu_count  # type: ignore[import-untyped]
+
+    return int(cpu_count())
+
+
+def draw_seed(random_state: RandomState, *, checkpoint: object = None) -> int:
+    """Return a seed: `random_state` itself if it is an integer, or else a number drawn from it.
+
+    With a checkpoint, `random_state` must be an integer, since training could not resume with another seed.
+
+    Examples
+    --------
+    >>> draw_seed(3), draw_seed(np.random.RandomState(0)), draw_seed(np.random.default_rng(0))
+    (3, 209652396, 1826701614)
+    """
+    check_param("random_state", random_state, RandomState)
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    if checkpoint is not None:
+        raise InputError(
+            f"checkpoint is given and {named('random_state')} is {random_state!r}; expected an integer "
+            f"{named('random_state')}, so that training can resume"
+        )
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(MAX_SEED))
+    return int(np.random.default_rng(random_state).integers(MAX_SEED))
 
 
 def _is_one_of(value: object, choices: Iterable[object]) -> bool:
@@ -138,12 +204,21 @@ def effective_if(**conditions: Conditions) -> Callable[[Function], Function]:
 
 def check_param(name: str, value: object, hint: Any) -> None:  # noqa: ANN401
     """Check the value of a parameter against its annotation."""
-    member = next((each for each in members_of(hint) if get_origin(each) is tuple), None)
-    if member and isinstance(value, tuple):
+    members = members_of(hint)
+    member = next((each for each in members if get_origin(each) is tuple), None)
+    others = [each for each in members if each is not member]
+    if member and isinstance(value, tuple | list):
         for each in value:
             check_param(name, each, get_args(member)[0])
+    elif (
+        member
+        and (expected := describe_type(get_args(member)[0]))
+        and not (value is None and types.NoneType in others)
+        and not any(is_allowed(value, each) for each in others if each is not types.NoneType)
+    ):
+        raise InputError(f"{named(name)} is {show(value)}; expected a list, with {expected} in each place")
     elif not is_allowed(value, hint):
-        raise InputError(f"{named(name)} is {value!r}; expected {describe_type(hint)}")
+        raise InputError(f"{named(name)} is {show(value)}; expected {describe_type(hint)}")
 
 
 def members_of(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
@@ -167,6 +242,10 @@ def describe_type(hint: Any) -> str:  # noqa: ANN401
     return " or ".join(wanted[1] for member in members_of(hint) if (wanted := _expectation(member)))
 
 
+def _is_integer(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 @cache
 def _expectation(hint: Any) -> tuple[Callable[[Any], bool], str] | None:  # noqa: ANN401
     """Return a predicate for a type other than a union, and its description; None if any value is valid."""
@@ -179,8 +258,12 @@ def _expectation(hint: Any) -> tuple[Callable[[Any], bool], str] | None:  # noqa
         return lambda value: _is_one_of(value, (False, True)), "one of False, True"
     if plain is str:
         return lambda value: isinstance(value, str), "a string"
+    if plain in GENERATORS:
+        return lambda value: isinstance(value, plain), GENERATORS[plain]
     if plain not in (int, float):
         return None
+    if any(isinstance(each, JobCount) for each in extras):
+        return lambda value: _is_integer(value) and value != 0, JOBS
     bounds = next((each for each in extras if isinstance(each, Range)), Range())
     low = -INFINITY if bounds.low is None else bounds.low
     high = INFINITY if bounds.high is None else bounds.high

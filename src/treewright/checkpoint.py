@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
-from treewright.data.files import name_target, take_place
+from treewright.data.files import check_target, name_target, take_place
 from treewright.data.temporary import remove_stale
 from treewright.errors import TROUBLESHOOTING, FormatError, InputError, TreewrightError
 from treewright.model import State, load_state, save_state
@@ -34,7 +34,10 @@ class Checkpoint:
     """
 
     def __init__(self, folder: str | os.PathLike[str], identity: str) -> None:
+        check_target("checkpoint", folder)
         self.folder = Path(folder)
+        if self.folder.is_file():
+            raise InputError(f"checkpoint {self.folder} is a file; expected the name of a folder")
         self.identity = identity
         self._saved = time.monotonic()
 

@@ -31,10 +31,14 @@ class TreewrightError(Exception):
     help: str | None = None
 
     def __init__(self, *args: object, help: str | None = None) -> None:
-        super().__init__(*args)
+        super().__init__(*map(_on_one_line, args))
         self.help = help or self.help
         if self.help is not None:
             self.add_note(f"see docs/{self.help}")
+
+
+def _on_one_line(message: object) -> object:
+    return " ".join(message.split()) if isinstance(message, str) and "\n" in message else message
 
 
 class InputError(TreewrightError, ValueError):
@@ -178,6 +182,29 @@ class FormatError(TreewrightError):
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.found}; expected {self.expected}"
+
+
+def show(value: object, limit: int = 100) -> str:
+    """Write a value for an error message: on one line, and shortened.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+    limit : int
+        Maximum number of characters.
+
+    See Also
+    --------
+    errors.quote : Quotes text.
+
+    Examples
+    --------
+    >>> show("x"), show(np.zeros((2, 2))), show([0] * 1000, 12)
+    ("'x'", 'array([[0., 0.], [0., 0.]])', '[0, 0, 0, 0, ...')
+    """
+    text = " ".join(repr(value).split())
+    return text if len(text) <= limit else f"{text[:limit]}..."
 
 
 def quote(text: str, limit: int = 60) -> str:

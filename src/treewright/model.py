@@ -23,9 +23,10 @@ import re
 import zlib
 from collections.abc import Callable, Mapping
 from copy import copy
+from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Protocol, Self, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar, cast, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +34,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from treewright._naming import spelled_by
-from treewright._validate import check_param, check_param_names, check_params, constructor_hints
+from treewright._validate import check_param, check_param_names, check_params, constructor_hints, draw_seed
 from treewright._version import __version__
-from treewright.data.files import replacing
+from treewright.data.files import check_target, replacing
 from treewright.errors import TROUBLESHOOTING, FormatError, InputError, MissingDependencyError, quote
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 REGISTRY: dict[str, type["Model"]] = {}
 """Every model class that has been imported, by name."""
@@ -84,6 +87,33 @@ class State:
     compact: bool = False
 
 
+def seeded(fit: Method) -> Method:
+    """Decorate `fit`: while it runs, `random_state` is an integer, drawn from a generator if one was given.
+
+    All parts of a model are then trained with the same seed, and each call of `fit` draws a new one.
+    """
+
+    @wraps(fit)
+    def run(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+        given, checkpoint = self.random_state, options.get("checkpoint")
+        if checkpoint is not None:
+            check_target("checkpoint", checkpoint)
+        self.random_state = draw_seed(given, checkpoint=checkpoint)
+        try:
+            return fit(self, *args, **options)
+        finally:
+            self.random_state = given
+
+    return cast(Method, run)
+
+
+def _plain_value(value: object) -> object:
+    """Return the value of a parameter as JSON represents it; a random number generator is saved as None."""
+    if isinstance(value, np.random.Generator | np.random.RandomState):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
 class Field(Protocol):
     """Defines how one attribute of a model is saved and loaded."""
 
@@ -118,6 +148,8 @@ class Model:
     fields: ClassVar[Mapping[str, Field]] = saved()
     unsaved: ClassVar[tuple[str, ...]] = ("n_jobs",)
     adjustable: ClassVar[tuple[str, ...]] = ("n_jobs",)
+    random_state: Any
+    """Of models with this parameter: a seed, a generator or None; an integer while a `seeded` method runs."""
     _state_keys: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Keys of fields in a state: names without the last underscore, unless another field has that name."""
 
@@ -289,7 +321,7 @@ class Model:
 
     def _saved_params(self) -> dict[str, Any]:
         params = {name: value for name, value in self.result_params().items() if name not in self.fields}
-        return {name: each.item() if isinstance(each, np.generic) else each for name, each in params.items()}
+        return {name: _plain_value(value) for name, value in params.items()}
 
     @classmethod
     def from_state(cls, state: State, *, is_fitted: bool = True) -> Self:

@@ -12,7 +12,7 @@ from typing import Any, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count, FileName
+from treewright._typing import FileName, Jobs
 from treewright._validate import check_params
 from treewright.annotation.sentences import list_sentences
 from treewright.data.conllu import format_tree, read_conllu
@@ -105,7 +105,8 @@ class Pipeline(ParserWrapper):
         The parser to train, with ``tags="predicted"``; only its parameters are used. A reranker is used
         only if its gain on the dev set is significant at its `significance_level`.
     n_jobs : int, optional
-        Number of threads (by default, the `n_jobs` of `parser`). Results do not depend on it.
+        Number of threads (-1: all processors; by default, the `n_jobs` of `parser`). Results do not depend
+        on it.
 
     Attributes
     ----------
@@ -148,7 +149,7 @@ class Pipeline(ParserWrapper):
         *,
         tokenizer: Tokenizer | None = None,
         parser: DependencyParser | DependencyReranker | None = None,
-        n_jobs: Count | None = None,
+        n_jobs: Jobs | None = None,
     ) -> None:
         self.tokenizer = tokenizer
         self.parser = parser

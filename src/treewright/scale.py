@@ -11,7 +11,7 @@ from typing import Any, Generic, Self, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from treewright._optional import require
-from treewright._validate import check_integer
+from treewright._validate import count_jobs
 from treewright.errors import ClusterError, InputError
 from treewright.progress import task
 
@@ -133,7 +133,8 @@ def map_jobs(
     items : sequence
         The arguments, one per job.
     n_jobs : int
-        Number of threads; with 1, all jobs run in the calling thread. Ignored with a client.
+        Number of threads (-1: all processors); with 1, all jobs run in the calling thread. Ignored with
+        a client.
     client : distributed.Client, optional
         Dask cluster that runs the jobs.
     what : str, optional
@@ -145,8 +146,7 @@ def map_jobs(
     keep : callable, optional
         Called on this machine with each item and its result, as soon as the result is available.
     """
-    if n_jobs != 1:
-        check_integer("n_jobs", n_jobs, minimum=1)
+    n_jobs = count_jobs(n_jobs)
     counting = task(what, total=sum(map(count, items)), unit=unit) if what is not None else nullcontext()
     with counting as counted:
 
@@ -257,7 +257,7 @@ def iter_jobs(
 
 def map_slices(function: Callable[[slice], None], size: int, *, n_jobs: int) -> None:
     """Split the range from 0 to `size` into one slice per thread, and call `function` with each."""
-    step = max(1, -(-size // n_jobs))
+    step = max(1, -(-size // count_jobs(n_jobs)))
     map_jobs(
         function, [slice(begin, min(begin + step, size)) for begin in range(0, size, step)], n_jobs=n_jobs
     )

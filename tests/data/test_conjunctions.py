@@ -5,6 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from treewright._typing import RandomState
+from treewright._validate import describe_type
 from treewright.data.conjunctions import make_conjunctions, score_planted
 from treewright.errors import InputError
 
@@ -132,7 +134,7 @@ def test_other_seed_other_samples():
         ({"orders": (3, 17)}, "an order is 17; expected at most 16"),
         ({"coverage": 1.5}, "coverage is 1.5; expected a number from 0 to 1"),
         ({"noise": -1}, "noise is -1; expected a number from 0 to 1"),
-        ({"random_state": -1}, "random_state is -1; expected an integer of at least 0"),
+        ({"random_state": -1}, f"random_state is -1; expected {describe_type(RandomState)}"),
         ({"n_samples": 0}, "n_samples is 0; expected an integer of at least 1"),
         (
             {"n_samples": 10},

@@ -212,9 +212,9 @@ def test_repr_shows_the_first_words():
 @pytest.mark.parametrize(
     ("trees", "message"),
     [
-        ("abc", "the sentences are a str; expected a list of DepTree"),
-        (DepTree(["a"]), "the sentences are a DepTree; expected a list of DepTree"),
-        ([DepTree(["a"]), "b"], "sentence 2 is a str; expected a DepTree"),
+        ("abc", "the sentences are of type str; expected a list of DepTree"),
+        (DepTree(["a"]), "the sentences are of type DepTree; expected a list of DepTree"),
+        ([DepTree(["a"]), "b"], "sentence 2 is of type str; expected a DepTree"),
     ],
 )
 def test_what_is_no_list_of_trees_is_refused(trees, message):

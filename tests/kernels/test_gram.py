@@ -69,10 +69,14 @@ def test_memory_decides_how_many_rows_a_strip_has(tmp_path):
     assert lines[:2] == ["rows 4 of 30", "rows 8 of 30"]
 
 
+def least_memory(n_rows, n_columns):
+    return 2 * module.PAGE * n_rows + module.COPIES * 8 * n_columns
+
+
 def test_the_least_memory_gives_one_row_at_a_time(tmp_path):
     lines = []
     with messages_to(lines.append):
-        found = tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", memory_limit=1)
+        found = tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", memory_limit=least_memory(30, 30))
     assert len(lines) == 30
     np.testing.assert_allclose(found, KERNEL(TREES), rtol=1e-12)
 
@@ -81,7 +85,7 @@ def test_progress_is_told_about_a_hundred_times_at_the_most(tmp_path):
     lines = []
     rows = np.random.default_rng(0).normal(size=(450, 3))
     with messages_to(lines.append):
-        tw.gram(VectorKernel(), rows, out=tmp_path / "a.npy", memory_limit=10)
+        tw.gram(VectorKernel(), rows, out=tmp_path / "a.npy", memory_limit=least_memory(450, 450))
     assert len(lines) == 100
     assert lines[-1] == "rows 450 of 450"
 
@@ -135,6 +139,16 @@ def test_a_matrix_too_large_for_memory_wants_a_file():
     )
     with pytest.raises(InputError, match=expected):
         tw.gram(KERNEL, TREES, memory_limit=2048)
+
+
+@pytest.mark.parametrize("limit", [10, least_memory(30, 4) - 1])
+def test_a_limit_too_low_for_one_row_is_refused_with_the_least(tmp_path, limit):
+    with pytest.raises(InputError) as error:
+        tw.gram(KERNEL, TREES, TREES[:4], out=tmp_path / "a.npy", memory_limit=limit)
+    work = "a matrix of 30 by 4 values, one row at a time"
+    assert str(error.value) == f"memory_limit is {limit:,} bytes; {work}, needs at least 245,952"
+    assert not list(tmp_path.iterdir())
+    assert tw.gram(KERNEL, TREES, TREES[:4], out=tmp_path / "a.npy", memory_limit=245_952).shape == (30, 4)
 
 
 def test_values_may_be_of_32_bits(tmp_path):

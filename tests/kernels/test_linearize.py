@@ -513,3 +513,13 @@ def test_parameters_are_checked(options, expected):
 def test_an_untrained_classifier_says_so():
     with pytest.raises(NotFittedError):
         LinearizedTreeClassifier().predict(draw(0)[0])
+
+
+def test_counts_become_frames_with_sparse_columns():
+    trees = tw.make_treebank(20, random_state=0).constituents
+    model = tw.LinearizedTreeClassifier(n_fragments=50).fit(trees, list("ab") * 10)
+    expected = model.transform(trees[:5])
+    found = model.set_output(transform="pandas").transform(trees[:5])
+    assert found.columns.tolist() == model.get_feature_names_out().tolist()
+    assert (found.sparse.to_coo() != expected).nnz == 0
+    np.testing.assert_array_equal(model.fit(trees, list("ab") * 10).transform(trees[:5]), found)

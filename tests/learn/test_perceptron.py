@@ -4,6 +4,8 @@ from scipy.sparse import csr_matrix
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import treewright as tw
+from treewright._typing import RandomState
+from treewright._validate import describe_type
 from treewright.errors import InputError
 
 N_CLASSES = [2, 3]
@@ -132,7 +134,7 @@ def test_one_class_is_refused():
         ({"epochs": 0}, "epochs is 0; expected an integer of at least 1"),
         ({"rate": 0}, "rate is 0; expected a number from 1e-12 to 1e+12"),
         ({"margin": -1}, "margin is -1; expected a number from 0 to 1e+12"),
-        ({"random_state": -1}, "random_state is -1; expected an integer of at least 0"),
+        ({"random_state": -1}, f"random_state is -1; expected {describe_type(RandomState)}"),
     ],
 )
 def test_parameters_out_of_range_are_refused(parameters, message):

@@ -5,6 +5,8 @@ import pytest
 from oracle.learn import ranking as twin
 from scipy.sparse import csr_matrix
 
+from treewright._typing import RandomState
+from treewright._validate import describe_type
 from treewright.errors import InputError
 from treewright.learn.ranking import AveragedRanker, LogLinearRanker, _Likelihood, fit_penalties
 from treewright.mining.problem import list_problem
@@ -146,8 +148,8 @@ def test_no_lists_teach_nothing():
         ({"rate": 0}, "rate is 0; expected a number from 1e-12 to 1e+12"),
         ({"rate": "fast"}, "rate is 'fast'; expected a number from 1e-12 to 1e+12"),
         ({"margin": -1}, "margin is -1; expected a number from 0 to 1e+12"),
-        ({"random_state": -1}, "random_state is -1; expected an integer of at least 0"),
-        ({"random_state": 0.5}, "random_state is 0.5; expected an integer of at least 0"),
+        ({"random_state": -1}, f"random_state is -1; expected {describe_type(RandomState)}"),
+        ({"random_state": 0.5}, f"random_state is 0.5; expected {describe_type(RandomState)}"),
     ],
 )
 def test_bad_parameters_are_refused(option, message):

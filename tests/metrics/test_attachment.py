@@ -103,7 +103,7 @@ def test_attachment_rejects_an_unknown_punctuation_rule():
 
 
 def test_what_is_no_list_of_trees_is_not_scored():
-    with pytest.raises(InputError, match=r"^the sentences are a NoneType; expected a list of DepTree$"):
+    with pytest.raises(InputError, match=r"^the sentences are of type NoneType; expected a list of DepTree$"):
         tw.metrics.attachment(None, None)
-    with pytest.raises(InputError, match=r"^sentence 1 is a int; expected a DepTree$"):
+    with pytest.raises(InputError, match=r"^sentence 1 is of type int; expected a DepTree$"):
         tw.metrics.attachment([3], [3])

@@ -305,7 +305,7 @@ def test_a_sentence_that_cannot_be_scored_is_named(wrong, message):
 
 
 def test_what_is_no_tree_is_refused(tmp_path):
-    with pytest.raises(InputError, match="sentence 1 is a str; expected a DepTree"):
+    with pytest.raises(InputError, match="sentence 1 is of type str; expected a DepTree"):
         tw.metrics.conll2018(["a"], [])
     path = tmp_path / "cycle.conllu"
     path.write_text("".join(f"{word}\ta{chr(9) + '_'}\t_\t_\t_\t{3 - word}\t_\t_\t_\n" for word in (1, 2)))
@@ -429,5 +429,5 @@ def test_every_figure_of_a_real_file_that_is_perturbed_equals_that_of_the_script
 
 @pytest.mark.parametrize("wrong", [tw.DepTree(["a"], [0], ["root"]), 3, iter([])])
 def test_what_is_neither_a_list_nor_a_file_is_refused(wrong):
-    with pytest.raises(InputError, match=r"the sentences are a \w+; expected a list of DepTree"):
+    with pytest.raises(InputError, match=r"the sentences are of type \w+; expected a list of DepTree"):
         tw.metrics.conll2018(wrong, wrong)

@@ -15,6 +15,7 @@ from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import treewright as tw
+from treewright._validate import JOBS
 from treewright.errors import InputError
 from treewright.mining.binary import as_binary
 from treewright.mining.reports import IterationReport
@@ -251,7 +252,7 @@ def test_new_rows_that_are_not_binary_are_refused_too():
         ({"threshold": "best"}, "threshold is 'best'; expected a number of at least 0 or \"auto\""),
         ({"threshold": -1}, 'threshold is -1; expected a number of at least 0 or "auto"'),
         ({"degree": 0}, 'degree is 0; expected an integer of at least 1 or "auto"'),
-        ({"n_jobs": 0}, "n_jobs is 0; expected an integer of at least 1"),
+        ({"n_jobs": 0}, f"n_jobs is 0; expected {JOBS}"),
         ({"memory_limit": 1}, "memory_limit is 1; expected an integer of at least 64"),
         ({"filter_memory": 1.5}, "filter_memory is 1.5; expected an integer of at least 64"),
         ({"validation_fraction": 0}, "validation_fraction is 0; expected a number from 0.01 to 0.9"),

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
@@ -199,6 +200,28 @@ def test_regressions_have_means_and_differences():
     assert parts.neither.loss == pytest.approx(y.std())
     assert 0 < parts.changed < 1
     assert "R squared" in str(parts)
+
+
+def test_rules_of_a_regressor_in_a_pipeline():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"size": rng.normal(size=400), "kind": rng.choice(["u", "v"], 400)})
+    y = 3 * ((table["size"] > 0) & (table["kind"] == "u")) + rng.normal(0, 0.1, 400)
+    model = make_pipeline(tw.TableBinarizer(), tw.ConjunctionRegressor(trees=False)).fit(table, y)
+    rules = tw.list_rules(model, table, y, min_order=2)
+    assert rules.is_regression
+    found = [rule for rule in rules if rule.conjunction.endswith(" & kind = u") and rule.weight > 0]
+    assert max(rule.share for rule in found) == pytest.approx(3, abs=0.2)
+    parts = tw.compare_parts(model, table, y)
+    assert parts.both.accuracy == pytest.approx(model.score(table, y))
+    assert parts.n_conjunctions == sum(len(each) > 1 for each in model[-1].conjunctions_)
+
+
+def test_rules_of_a_search_are_those_of_its_best_model():
+    X, y = parity_data()
+    search = GridSearchCV(tw.ConjunctionMiner(threshold=20), {"degree": [2]}, scoring=lambda *_: 1, cv=2)
+    rules = tw.list_rules(search.fit(X, y), X, y)
+    assert str(rules) == str(tw.list_rules(search.best_estimator_, X, y))
+    assert len(rules) > 0
 
 
 @pytest.mark.parametrize("kind", ["bars", "pairs"])

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -256,6 +257,59 @@ def test_frames_come_out_with_names():
     table, y = people()
     binarizer = tw.TableBinarizer(sparse_output=False).set_output(transform="pandas")
     assert binarizer.fit_transform(table, y).columns.tolist() == binarizer.get_feature_names_out().tolist()
+
+
+def test_sparse_results_become_frames_with_sparse_columns():
+    table, y = people()
+    table.index = table.index + 1000
+    binarizer = tw.TableBinarizer().fit(table, y)
+    expected, names = binarizer.transform(table), binarizer.get_feature_names_out()
+    found = binarizer.set_output(transform="pandas").transform(table)
+    assert all(isinstance(each, pd.SparseDtype) for each in found.dtypes)
+    assert (found.columns.tolist(), found.index.tolist()) == (names.tolist(), table.index.tolist())
+    assert (found.sparse.to_coo() != expected).nnz == 0
+    again = tw.TableBinarizer().set_output(transform="pandas").fit_transform(table, y)
+    pd.testing.assert_frame_equal(again, found)
+
+
+def test_a_pipeline_of_frames_predicts_as_one_of_matrices():
+    table, y = people()
+    one, two = (make_pipeline(tw.TableBinarizer(), tw.ConjunctionClassifier()) for _ in "ab")
+    two.set_output(transform="pandas")
+    np.testing.assert_array_equal(
+        one.fit(table, y).decision_function(table), two.fit(table, y).decision_function(table)
+    )
+    assert str(tw.list_rules(one, table, y)) == str(tw.list_rules(two, table, y))
+
+
+def test_conjunctions_of_conditions_on_one_number_have_different_names():
+    table = pd.DataFrame({"a": np.arange(200.0), "b": ["u", "v"] * 100})
+    y = np.where(table.a > 99, "high", "low")
+    before = tw.TableBinarizer().fit(table, y)
+    X, names = before.transform(table), before.get_feature_names_out()
+    miner = tw.ConjunctionMiner(threshold=1).fit(X, y)
+    found = miner.get_feature_names_out(names)
+    assert len(set(found)) == len(found) == len(miner.conjunctions_)
+    assert "a < 100" in found
+    assert any(each.count("a < ") == 2 for each in found)
+    rules = [rule.conjunction for rule in tw.list_rules(miner, X, y, names=names)]
+    assert len(set(rules)) == len(rules) < len(found)
+    pipeline = make_pipeline(tw.TableBinarizer(), tw.ConjunctionMiner(threshold=1), LogisticRegression())
+    assert pipeline.set_output(transform="pandas").fit(table, y).score(table, y) == 1
+
+
+@pytest.mark.parametrize(
+    ("transformer", "X", "y", "remedy"),
+    [
+        (tw.TableBinarizer(), [[1, 2], [2, 3], [4, 5]] * 5, [0, 1, 1] * 5, ", or sparse_output=False"),
+        (tw.StringFeatureMiner(threshold=1), ["a b", "c d"] * 9, [0, 1] * 9, ""),
+    ],
+)
+def test_polars_has_no_sparse_columns(transformer, X, y, remedy):
+    with pytest.raises(InputError) as error:
+        transformer.set_output(transform="polars").fit_transform(X, y)
+    expected = f"expected 'pandas' or 'default'{remedy}"
+    assert str(error.value) == f"set_output(transform='polars') has no sparse columns; {expected}"
 
 
 @pytest.mark.parametrize(

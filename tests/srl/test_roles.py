@@ -142,7 +142,7 @@ def test_wrong_options_are_refused(options, message, train):
 def test_arguments_without_roles_are_refused(train):
     with pytest.raises(InputError, match="no arguments; expected at least one"):
         tw.RoleClassifier().fit([])
-    with pytest.raises(InputError, match="argument 0 is a ConstTree; expected an Argument"):
+    with pytest.raises(InputError, match=r"arguments\[0\] is of type ConstTree; expected a list of Argument"):
         tw.RoleClassifier().fit([train[0].tree])
     with pytest.raises(InputError, match="argument 1 has no label"):
         tw.RoleClassifier().fit([train[0], train[1]._replace(label=None)])

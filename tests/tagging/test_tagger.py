@@ -215,7 +215,7 @@ def test_words_pairs_and_trees_are_tagged_alike(trees, tagger):
 
 
 def test_gold_tags_are_those_of_trees(tagger):
-    with pytest.raises(InputError, match=r"^sentence 1 is a list; expected a DepTree$"):
+    with pytest.raises(InputError, match=r"^sentence 1 is of type list; expected a DepTree$"):
         tagger.score([[("The", "DET")]])
 
 

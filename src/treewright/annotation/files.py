@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
 
-from treewright._typing import Count
+from treewright._typing import Jobs
 from treewright._version import __version__
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
 from treewright.checkpoint import Checkpoint
@@ -28,7 +28,7 @@ def annotate_file(
     target: str,
     request: Request | None = None,
     *,
-    n_jobs: Count = 1,
+    n_jobs: Jobs = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     client: Client | None = None,
 ) -> None:
@@ -43,7 +43,8 @@ def annotate_file(
     request : Request, optional
         Options (default: one analysis per sentence).
     n_jobs : int
-        Number of threads on this machine or on each worker of the cluster; it does not change the results.
+        Number of threads (-1: all processors), on each worker if there is a cluster; it does not change the
+        results.
     checkpoint : path, optional
         Folder for the partial output, if both `source` and `target` are files. If the folder exists,
         annotation resumes from it, with the same output as without an interruption.

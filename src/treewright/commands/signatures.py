@@ -21,7 +21,7 @@ import typer
 from typer.models import OptionInfo
 
 from treewright._naming import option_name, show_value, spelled_by
-from treewright._typing import Shown
+from treewright._typing import NonNegativeInt, RandomState, Shown
 from treewright._validate import constructor_hints, describe_type, is_allowed, members_of, without_effect
 from treewright.errors import InputError, quote
 
@@ -107,7 +107,7 @@ class Options:
             _Option(
                 name,
                 self.spell(name),
-                hints[name],
+                NonNegativeInt if hints[name] == RandomState else hints[name],
                 self.defaults.get(name, declared[name].default),
                 texts.get(name, ""),
                 RUNNING if name in RUNNING_PARAMETERS else self.panel,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from treewright._validate import check_param, check_type
 from treewright.data.consttree import ConstTree, unescape_word
 from treewright.data.files import Source, Target, numbered_lines, open_target, source_name, track_writing
 from treewright.errors import FormatError, InputError, quote
@@ -122,6 +123,7 @@ def write_brackets(trees: Iterable[ConstTree], target: Target) -> None:
 
 def format_line(tree: ConstTree) -> str:
     """Return a tree as a line of text."""
+    check_type("tree", tree, ConstTree, "a ConstTree")
     if tree.is_leaf:
         raise InputError(f"the tree is the single word {quote(tree.label)}; expected a bracket")
     return f"{tree}\n"
@@ -148,6 +150,8 @@ def _read_trees(
     lines: Iterable[tuple[int, str]], name: str, *, functions: bool, traces: bool, unescape: bool
 ) -> Iterator[ConstTree]:
     """Build trees from numbered lines; a tree may span lines, and a line may hold several trees."""
+    for option, value in (("functions", functions), ("traces", traces), ("unescape", unescape)):
+        check_param(option, value, bool)
     labels: list[str] = []
     sizes: list[int] = []
     opened: list[tuple[str, int]] = []  # label, and the position of the first node under it

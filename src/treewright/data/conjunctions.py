@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from treewright._validate import check_integer, check_number
+from treewright._typing import RandomState
+from treewright._validate import check_integer, check_number, check_type, draw_seed
 from treewright.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
@@ -75,7 +76,7 @@ def make_conjunctions(
     orders: Sequence[int] = (3,) * 8 + (4,) * 4,
     coverage: float = 0.85,
     noise: float = 0.05,
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> Planted:
     """Generate samples whose labels are determined by conjunctions of binary features.
 
@@ -93,8 +94,8 @@ def make_conjunctions(
         Fraction of the samples with a complete conjunction; the labels of the others are random.
     noise : float
         Fraction of the labels that are flipped at the end.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
 
     Returns
     -------
@@ -114,10 +115,10 @@ def make_conjunctions(
     >>> planted.best_accuracy
     0.924
     """
-    _check(n_samples, n_features, n_active, orders, random_state)
+    _check(n_samples, n_features, n_active, orders)
     check_number("coverage", coverage, low=0, high=1)
     check_number("noise", noise, low=0, high=1)
-    rng = np.random.default_rng(random_state)
+    rng = np.random.default_rng(draw_seed(random_state))
     plan = _make_plan(n_samples, np.array(orders, dtype=np.int64), coverage)
     columns = rng.permutation(n_features)
     conjunctions = np.split(columns[: sum(orders)], np.cumsum(orders))[:-1]
@@ -150,10 +151,10 @@ def score_planted(
     return score
 
 
-def _check(n_samples: int, n_features: int, n_active: int, orders: Sequence[int], random_state: int) -> None:
+def _check(n_samples: int, n_features: int, n_active: int, orders: Sequence[int]) -> None:
     check_integer("n_features", n_features, minimum=1)
     check_integer("n_active", n_active)
-    check_integer("random_state", random_state)
+    check_type("orders", orders, (Sequence, np.ndarray), "a list of integers")
     for order in orders:
         check_integer("an order", order, minimum=1)
     if len(orders) < 2:

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from treewright._validate import check_param
 from treewright.data.deptree import RANGE_ID, UNKNOWN_HEAD, DepTree, ExtraLine, find_head_problem
 from treewright.data.files import Source, Target, iter_chunks, open_target, source_name, track_writing
 from treewright.errors import TROUBLESHOOTING, FormatError, InputError, quote
@@ -339,6 +340,8 @@ class Block(NamedTuple):
 def _iter_trees(
     source: Source, layout: Layout, *, single_root: bool, require_heads: bool
 ) -> Iterator[DepTree]:
+    check_param("single_root", single_root, bool)
+    check_param("require_heads", require_heads, bool)
     for index, block in enumerate(iter_blocks(source)):
         if layout is CONLLU and index == 0:
             layout = declared_layout(block.comments, block.name, block.first_line)

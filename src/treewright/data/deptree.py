@@ -369,10 +369,10 @@ class DepTree(Drawn):
 def check_trees(trees: object) -> None:
     """Raise `InputError` if `trees` is not a sequence of `DepTree`."""
     if not isinstance(trees, Sequence) or isinstance(trees, str):
-        raise InputError(f"the sentences are a {type(trees).__name__}; expected a list of DepTree")
+        raise InputError(f"the sentences are of type {type(trees).__name__}; expected a list of DepTree")
     for number, tree in enumerate(trees, start=1):
         if not isinstance(tree, DepTree):
-            raise InputError(f"sentence {number} is a {type(tree).__name__}; expected a DepTree")
+            raise InputError(f"sentence {number} is of type {type(tree).__name__}; expected a DepTree")
 
 
 def find_head_problem(heads: Sequence[int]) -> tuple[int, str, str] | None:

@@ -15,8 +15,9 @@ from itertools import chain, count, repeat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar, cast
 
+from treewright._naming import named
 from treewright.data.temporary import temporary_file
-from treewright.errors import TROUBLESHOOTING, FormatError, InputError
+from treewright.errors import TROUBLESHOOTING, FormatError, InputError, show
 from treewright.progress import task, track
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def open_target(target: Target) -> Iterator[IO[str]]:
     existing file unchanged, and a file may be rewritten while it is being read. ``"-"`` is standard output; a
     name that ends in ``.gz`` is compressed. See `replacing` for targets that are not regular files.
     """
+    check_target("target", target)
     path = Path(target)
     if os.fspath(target) == STANDARD:
         with _standard_output() as stream:
@@ -184,8 +186,17 @@ def open_target(target: Target) -> Iterator[IO[str]]:
 
 def track_writing(items: Iterable[Item], target: Target) -> Iterator[Item]:
     """Yield the items that are written to `target`, and report the progress."""
+    check_target("target", target)
+    if not isinstance(items, Iterable):
+        raise InputError(f"the sentences are {show(items)}; expected a list or another iterable")
     name = "" if os.fspath(target) == STANDARD else f" {os.path.basename(target)}"
     return track(items, f"writing{name}")
+
+
+def check_target(name: str, target: object) -> None:
+    """Check that `target` is the name of a file or a folder."""
+    if not isinstance(target, str | os.PathLike) or isinstance(os.fspath(target), bytes):
+        raise InputError(f"{named(name)} is {show(target)}; expected the name of a file or a folder")
 
 
 def check_folder(path: Target) -> None:

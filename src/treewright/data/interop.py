@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import numpy as np
 
 from treewright._optional import require
+from treewright._validate import check_items, check_type
 from treewright.data.conllu import format_tree, iter_conllu
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import UNKNOWN_HEAD, DepTree
@@ -153,6 +154,7 @@ def to_nltk(tree: ConstTree | DepTree) -> "Tree | DependencyGraph":
     >>> tw.to_nltk(tw.ConstTree.parse("(S (NP Mary) (VP sleeps))")).leaves()
     ['Mary', 'sleeps']
     """
+    check_type("tree", tree, (ConstTree, DepTree), "a ConstTree or a DepTree")
     return _to_graph(tree) if isinstance(tree, DepTree) else _to_tree(tree)
 
 
@@ -239,6 +241,7 @@ def to_spacy(trees: Sequence[DepTree], vocab: "Vocab | None" = None) -> "Doc":
     >>> tw.to_spacy([tree])[0].head
     sing
     """
+    check_items("trees", trees, DepTree, "DepTree")
     tokens = require("spacy.tokens", "spacy")
     vocabulary = require("spacy.vocab", "spacy")
     if any((tree.heads < 0).any() for tree in trees):
@@ -316,6 +319,7 @@ def to_stanza(trees: Sequence[DepTree]) -> "Document":
     --------
     >>> document = tw.to_stanza([tw.DepTree(["Birds", "sing"], [2, 0])])  # doctest: +SKIP
     """
+    check_items("trees", trees, DepTree, "DepTree")
     if not trees:
         empty: Document = require("stanza", "stanza").Document([])
         return empty

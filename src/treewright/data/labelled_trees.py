@@ -8,7 +8,7 @@ part-of-speech tag (PCT) or the word itself (LCT); the other two become descenda
 import re
 from typing import Literal, TypeAlias, get_args
 
-from treewright._validate import check_choice
+from treewright._validate import check_choice, check_type
 from treewright.data.consttree import LABEL, ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
@@ -99,6 +99,7 @@ def to_constituents(
 
 def _list_dependents(tree: DepTree) -> list[list[int]]:
     """Return a list of the roots, followed by a list of the dependents of each word; positions start at 0."""
+    check_type("tree", tree, DepTree, "a DepTree")
     if not len(tree):
         raise InputError("the sentence has no words; expected at least one")
     dependents: list[list[int]] = [[] for _ in range(len(tree) + 1)]

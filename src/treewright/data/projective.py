@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._typing import LiftingScheme
-from treewright._validate import check_choice
+from treewright._validate import check_choice, check_type
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.native.data.projective import has_gap, lift_arcs
@@ -55,6 +55,7 @@ def is_projective(tree: DepTree) -> bool:
     >>> tw.is_projective(tw.DepTree(["a", "b", "c", "d"], [3, 4, 0, 3]))
     False
     """
+    check_type("tree", tree, DepTree, "a DepTree")
     scratch = np.zeros((4, len(tree) + 1), dtype=np.int32)
     return not has_gap(_known_heads(tree), *scratch)
 
@@ -86,6 +87,7 @@ def projectivize(tree: DepTree, *, scheme: str = "path") -> DepTree:
     >>> print(lifted.heads, lifted.deprels)
     [3 3 0 3] ['x', 'y↑', 'root', 'z↓']
     """
+    check_type("tree", tree, DepTree, "a DepTree")
     check_choice("scheme", scheme, SCHEMES)
     if is_projective(tree):
         return tree
@@ -126,6 +128,7 @@ def deprojectivize(tree: DepTree, *, keep: Container[int] = ()) -> DepTree:
     >>> tw.deprojectivize(tw.projectivize(tree)) == tree
     True
     """
+    check_type("tree", tree, DepTree, "a DepTree")
     if not any(UP in relation or DOWN in relation for relation in tree.deprels):
         return tree
     heads = tree.heads.tolist()

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from treewright._validate import check_type
 from treewright.data.conllu import Block, iter_blocks, join_lines, wrong_column_count
 from treewright.data.consttree import Span
 from treewright.data.files import Source, Target, open_target, track_writing
@@ -199,6 +200,7 @@ def _parse_column(block: Block, rows: list[list[str]], column: int) -> tuple[Spa
 
 def format_sentence(sentence: PropSentence) -> str:
     """Return one sentence as text, including the blank line at the end."""
+    check_type("sentence", sentence, PropSentence, "a PropSentence")
     n = len(sentence.words)
     if len(sentence.tags) != n:
         raise InputError(f"the sentence has {len(sentence.tags)} tags; expected {n}, one per word")

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from treewright._validate import check_integer, check_items, check_type
 from treewright.data.bracketed import parse_tree
 from treewright.data.consttree import ConstTree, escape
 from treewright.data.files import Source, Target, numbered_lines, open_target, source_name
@@ -99,6 +100,8 @@ def read_svmlight(source: Source, *, names: Sequence[str] | None = None) -> Samp
     ['3', '17']
     """
     labels, ids, sizes = [], [], [0]
+    if names is not None:
+        check_items("names", names, str, "strings")
     known: dict[str, int] = {}
     for label, features in _parse(source):
         labels.append(label)
@@ -310,6 +313,7 @@ def write_tree_examples(examples: Iterable[TreeExample], target: Target) -> None
     >>> print(Path("examples.dat").read_text().strip())
     1 |BT| (S (N a)) |ET|
     """
+    check_type("examples", examples, Iterable, "a list of TreeExample")
     with open_target(target) as stream:
         for number, example in enumerate(examples):
             stream.write(f"{_format_example(example, number)}\n")
@@ -342,6 +346,9 @@ def stack_vectors(vectors: Sequence[SparseVector], *, n_columns: int | None = No
     >>> tw.stack_vectors([example.vectors[0] for example in examples]).toarray()
     array([[0.5, 0. , 1. ]])
     """
+    check_items("vectors", vectors, SparseVector, "SparseVector")
+    if n_columns is not None:
+        check_integer("n_columns", n_columns)
     indptr = np.cumsum([0, *(len(vector.indices) for vector in vectors)])
     places = np.concatenate([np.empty(0, dtype=np.int64), *(vector.indices for vector in vectors)]) - 1
     values = np.concatenate([np.empty(0), *(vector.values for vector in vectors)])
@@ -435,6 +442,7 @@ def _make_vector(pairs: list[tuple[int, float]]) -> SparseVector:
 
 
 def _format_example(example: TreeExample, number: int) -> str:
+    check_type("example", example, TreeExample, "a TreeExample")
     words = [_format_label(example.label, number)]
     for tree in example.trees:
         words += [BEFORE_TREE, "" if tree is None else _format_tree(tree, number)]

@@ -24,7 +24,8 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from treewright._validate import check_integer, check_number
+from treewright._typing import RandomState
+from treewright._validate import check_integer, check_number, draw_seed
 from treewright.data import lexicon
 from treewright.data.consttree import ConstTree, Span
 from treewright.data.deptree import DepTree
@@ -171,7 +172,9 @@ class Treebank:
         return Description(len(self), lexicon.NOISE, patterns, tuple(met[pattern] for pattern in patterns))
 
 
-def make_treebank(n_sentences: int = 1000, random_state: int = 0, *, crossing: float = 0.0) -> Treebank:
+def make_treebank(
+    n_sentences: int = 1000, random_state: RandomState = 0, *, crossing: float = 0.0
+) -> Treebank:
     """Generate a treebank of English-like sentences with known ambiguities.
 
     The grammar is the same for every seed, so that a model trained on one treebank can be tested on another.
@@ -181,8 +184,8 @@ def make_treebank(n_sentences: int = 1000, random_state: int = 0, *, crossing: f
     ----------
     n_sentences : int
         Number of sentences.
-    random_state : int
-        Seed of the random number generator; not negative.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     crossing : float
         Fraction of sentences with a crossing arc, from 0 to 1. In these sentences, a phrase after the verb
         modifies the subject; the constituency tree attaches it to the clause.
@@ -204,9 +207,8 @@ def make_treebank(n_sentences: int = 1000, random_state: int = 0, *, crossing: f
     (2, True)
     """
     check_integer("n_sentences", n_sentences)
-    check_integer("random_state", random_state)
     check_number("crossing", crossing, low=0, high=1)
-    random = Random(int(random_state)).random
+    random = Random(draw_seed(random_state)).random
     bank = Treebank([], [], [], [])
     for number in track(range(1, n_sentences + 1), "generating sentences"):
         draft = _Draft(random)

@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Sequence
 from itertools import accumulate
+from numbers import Real
 from typing import NamedTuple, TypeAlias
 
+from treewright._validate import check_param, check_type
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.drawing.glyphs import em_width, runs_leftwards, shorten, visible
 from treewright.drawing.terminal import arc_levels, shown_tags
-from treewright.errors import InputError
+from treewright.errors import InputError, show
 
 Point: TypeAlias = tuple[float, float]
 Tree: TypeAlias = DepTree | ConstTree
@@ -119,17 +121,27 @@ def lay_out(
 
 def check_notes(tree: Tree, marked: Collection[int], confidence: Sequence[float] | None) -> None:
     """Check that `marked` and `confidence` match the words or nodes of a tree."""
+    check_type("tree", tree, (DepTree, ConstTree), "a DepTree or a ConstTree")
     kind, n, first = ("word", len(tree), 1) if isinstance(tree, DepTree) else ("node", tree.n_nodes, 0)
+    if not hasattr(marked, "__len__") or not hasattr(marked, "__iter__"):
+        raise InputError(f"marked is {show(marked)}; expected a list of the numbers of {kind}s")
     for number in marked:
+        check_param("a number in marked", number, int)
         if not first <= number < first + n:
             raise InputError(f"marked contains {number!r}; expected {kind}s from {first} to {first + n - 1}")
     if confidence is None:
         return
+    if not hasattr(confidence, "__len__") or not hasattr(confidence, "__iter__"):
+        raise InputError(f"confidence is {show(confidence)}; expected a list of numbers, one per {kind}")
     if len(confidence) != n:
         raise InputError(f"confidence has {len(confidence)} values; expected {n}, one per {kind}")
     for value in confidence:
-        if not -TOLERANCE <= value <= 1 + TOLERANCE:
+        if not _is_probability(value):
             raise InputError(f"confidence contains {value!r}; expected numbers from 0 to 1")
+
+
+def _is_probability(value: object) -> bool:
+    return isinstance(value, Real) and -TOLERANCE <= float(value) <= 1 + TOLERANCE
 
 
 def line_looks(confidence: float) -> tuple[float, float]:

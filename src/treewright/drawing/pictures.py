@@ -3,15 +3,15 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, get_args
 
-from treewright._validate import check_choice
+from treewright._validate import check_choice, check_param, check_type
 from treewright.data.consttree import ConstTree, Span
 from treewright.data.deptree import DepTree
-from treewright.data.files import replacing
+from treewright.data.files import check_target, replacing
 from treewright.drawing.glyphs import visible
 from treewright.drawing.layout import (
     SIZES,
@@ -113,6 +113,7 @@ def draw_svg(
     """
     check_choice("layout", layout, get_args(Arrangement))
     is_vertical = layout == "vertical"
+    check_param("title", title, str | None)
     return _write_svg(lay_out(tree, marked=marked, confidence=confidence, is_vertical=is_vertical), title)
 
 
@@ -207,6 +208,7 @@ def draw(
     tree = _tree_of(tree)
     if path is None:
         return for_terminal(draw_text(tree, marked, confidence))
+    check_target("path", path)
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise InputError(f"path is {os.fspath(path)!r}; expected a name that ends in {', '.join(SUFFIXES)}")
@@ -342,6 +344,7 @@ class SideBySide:
     """
 
     def __init__(self, candidates: Sequence[Tree | HasTree]) -> None:
+        check_type("candidates", candidates, Iterable, "a list of trees or of candidates of a parser")
         self._candidates = list(candidates)
         self.trees = [_tree_of(candidate) for candidate in self._candidates]
         self.differences = [find_differences(tree, self.trees[0]) for tree in self.trees]

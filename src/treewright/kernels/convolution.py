@@ -17,8 +17,8 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 
 from treewright._naming import named, setting
-from treewright._typing import Count, FloatArray, Integers, Range
-from treewright._validate import check_params
+from treewright._typing import Count, FloatArray, Integers, Jobs, Range
+from treewright._validate import check_params, count_jobs
 from treewright.data.forest import Forest
 from treewright.data.labelled_trees import Centre
 from treewright.errors import InputError
@@ -190,7 +190,7 @@ class PackedTrees(PackedExamples):
         """Return the unnormalised kernel values of some trees of `others` with all trees of this object."""
         known = self._index.translate(others._index)
         batches = [rows[start : start + ROWS_AT_A_TIME] for start in range(0, len(rows), ROWS_AT_A_TIME)]
-        if self._kernel.n_jobs == 1:
+        if count_jobs(self._kernel.n_jobs) == 1:
             batches = [rows]
         with np.errstate(over="ignore", invalid="ignore"):
             found = map_jobs(
@@ -257,7 +257,7 @@ class SubtreeKernel(TreeKernel):
     centre : {"relation", "tag", "word"}
         Labels of the nodes of dependency trees. See `to_constituents`.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
 
     See Also
     --------
@@ -281,7 +281,7 @@ class SubtreeKernel(TreeKernel):
         normalize: bool = False,
         words: WordNodes = "nodes",
         centre: Centre = "relation",
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.decay = decay
         self.normalize = normalize
@@ -312,7 +312,7 @@ class SubsetTreeKernel(TreeKernel):
     centre : {"relation", "tag", "word"}
         Labels of the nodes of dependency trees. See `to_constituents`.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
 
     See Also
     --------
@@ -335,7 +335,7 @@ class SubsetTreeKernel(TreeKernel):
         normalize: bool = False,
         words: WordNodes = "nodes",
         centre: Centre = "relation",
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.decay = decay
         self.normalize = normalize
@@ -371,7 +371,7 @@ class PartialTreeKernel(TreeKernel):
     centre : {"relation", "tag", "word"}
         Labels of the nodes of dependency trees. See `to_constituents`.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
 
     See Also
     --------
@@ -397,7 +397,7 @@ class PartialTreeKernel(TreeKernel):
         normalize: bool = False,
         words: WordNodes = "nodes",
         centre: Centre = "relation",
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.decay = decay
         self.depth_decay = depth_decay
@@ -443,7 +443,7 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
     centre : {"relation", "tag", "word"}
         Labels of the nodes of dependency trees. See `to_constituents`.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
 
     See Also
     --------
@@ -471,7 +471,7 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
         normalize: bool = False,
         words: WordNodes = "nodes",
         centre: Centre = "relation",
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.similarity = similarity
         super().__init__(

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, issparse
 
 from treewright._typing import Booleans, FloatArray, Integers
-from treewright._validate import check_integer
-from treewright.errors import InputError
+from treewright._validate import check_integer, check_type
+from treewright.errors import InputError, show
 
 TOLERANCE = 1e-6
 """Maximum difference between 1 and the sum of a step's probabilities."""
@@ -181,7 +181,14 @@ def make_decision_list(
     else:
         logs = _as_floats("log_probabilities", log_probabilities, 1)
     _check_logs(logs, size)
-    observed = None if is_observed is None else np.asarray(is_observed, dtype=np.bool_)
+    observed = None
+    if is_observed is not None:
+        try:
+            observed = np.asarray(is_observed, dtype=np.bool_)
+        except ValueError:
+            raise InputError(
+                f"is_observed is {show(is_observed)}; expected a value for each choice"
+            ) from None
     if observed is not None and observed.shape != size:
         raise InputError(f"is_observed has the shape {observed.shape}; expected {size}, one for each choice")
     return DecisionList(vectors, at, chosen, logs, bounds, int(n_outputs), rows, observed)
@@ -255,6 +262,7 @@ def softmax_rows(logits: Sequence[npt.ArrayLike], starts: npt.ArrayLike, n_outpu
     [[0.27, 0.73, 0.0, 0.0, 0.0], [0.0, 0.0, 0.79, 0.11, 0.11]]
     """
     check_integer("n_outputs", n_outputs, minimum=1)
+    check_type("logits", logits, (Sequence, np.ndarray), "a list of the scores of each step")
     begins = _as_numbers("starts", starts, (len(logits),), n_outputs)
     values, columns = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
     for number, (row, begin) in enumerate(zip(logits, begins.tolist(), strict=True)):
@@ -302,6 +310,7 @@ def merge_prefixes(decisions: DecisionList) -> DecisionList:
     >>> tw.merge_prefixes(separate).steps.tolist()
     [0, 1, 0, 1]
     """
+    check_type("decisions", decisions, DecisionList, "a DecisionList")
     numbers: dict[tuple[int, int], int] = {}
     kept: dict[int, int] = {}
     merged = []
@@ -341,7 +350,10 @@ def _as_floats(name: str, values: npt.ArrayLike, n_dimensions: int) -> FloatArra
 
 
 def _as_numbers(name: str, values: npt.ArrayLike, shape: tuple[int], limit: int) -> Integers:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        raise InputError(f"{name} is {show(values)}; expected an array of integers") from None
     if array.shape != shape:
         raise InputError(f"{name} has the shape {array.shape}; expected {shape}")
     if array.size and not np.issubdtype(array.dtype, np.integer):
@@ -353,7 +365,11 @@ def _as_numbers(name: str, values: npt.ArrayLike, shape: tuple[int], limit: int)
 
 
 def _check_indptr(indptr: npt.ArrayLike) -> Integers:
-    bounds = np.asarray(indptr, dtype=np.int64)
+    try:
+        bounds = np.asarray(indptr, dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        found = show(indptr)
+        raise InputError(f"indptr is {found}; expected 0 followed by the end of each candidate") from None
     if bounds.ndim != 1 or len(bounds) < 2 or bounds[0] != 0 or (np.diff(bounds) < 0).any():
         found = np.array2string(bounds, threshold=8)
         raise InputError(f"indptr is {found}; expected 0 followed by the end of each candidate")
@@ -372,7 +388,11 @@ def _check_logs(logs: FloatArray, size: tuple[int]) -> None:
 def _check_distributions(distributions: Any, shape: tuple[int, int]) -> csr_matrix | None:  # noqa: ANN401
     if distributions is None:
         return None
-    rows = csr_matrix(distributions, dtype=np.float64)
+    try:
+        rows = csr_matrix(distributions, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = f"distributions is of type {type(distributions).__name__}"
+        raise InputError(f"{found}; expected a matrix of numbers, a row for each step") from None
     if rows.shape != shape:
         raise InputError(f"distributions has the shape {rows.shape}; expected {shape}, a row for each step")
     sums = np.asarray(rows.sum(axis=1)).ravel()

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from treewright._naming import named, setting
 from treewright._typing import Memory
-from treewright._validate import check_integer
+from treewright._validate import check_integer, check_param, check_type
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.data.files import is_special, replacing
-from treewright.errors import TROUBLESHOOTING, InputError
+from treewright.errors import TROUBLESHOOTING, InputError, show
 from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.derived import DerivedKernel
 from treewright.kernels.device_gram import DeviceGram, check_device_kernel
@@ -91,8 +91,8 @@ def gram(
         File for the matrix, in NumPy's ``.npy`` format. It is created when the matrix is complete.
     memory_limit : int
         Memory limit for the part of the matrix that is computed at a time. The unit is bytes. The matrix is
-        computed in strips of at least one row that fit into this limit. The packed examples are not counted.
-        Without `out`, the whole matrix must fit.
+        computed in strips of at least one row that fit into this limit; a limit that is too low for one row
+        is an error. The packed examples are not counted. Without `out`, the whole matrix must fit.
     device : str, optional
         PyTorch device that computes the matrix, such as cuda for a GPU. By default, compiled code on the CPU
         computes it, without PyTorch. Only for subtree, subset tree and partial tree kernels.
@@ -120,7 +120,7 @@ def gram(
     Raises
     ------
     InputError
-        If the matrix exceeds the memory limit and `out` is not given.
+        If the memory limit is too low for the matrix or, with `out`, for one row.
 
     See Also
     --------
@@ -133,6 +133,9 @@ def gram(
     [[3.0, 1.0], [1.0, 3.0]]
     """
     check_integer("memory_limit", memory_limit, minimum=1)
+    check_param("logs", logs, bool)
+    if times is not None:
+        check_type("times", times, list, "a list")
     if not isinstance(kernel, Kernel):
         raise InputError(f"kernel is {type(kernel).__name__}; expected a kernel of treewright")
     if isinstance(kernel, DerivedKernel):
@@ -197,7 +200,7 @@ def gram(
 
 def _check_path(out: object) -> Path:
     if not isinstance(out, str | os.PathLike):
-        raise InputError(f"out is {out!r}; expected the name of a file")
+        raise InputError(f"out is {show(out)}; expected the name of a file")
     path = Path(out)
     if path.is_dir():
         raise InputError(f"{path} is a folder; expected the name of a file")
@@ -217,7 +220,7 @@ def _check_logs(kernel: Kernel) -> None:
 
 def _check_device(device: object, kernel: Kernel, *, logs: bool, client: Client | None) -> None:
     if not isinstance(device, str):
-        raise InputError(f"device is {device!r}; expected the name of a PyTorch device, such as 'cuda'")
+        raise InputError(f"device is {show(device)}; expected the name of a PyTorch device, such as 'cuda'")
     if logs or client is not None:
         other = named("logs") if logs else "a cluster"
         raise InputError(f"{named('device')} and {other} are both given; expected one of them")
@@ -228,7 +231,7 @@ def _check_dtype(dtype: object) -> np.dtype[Any]:
     try:
         found = np.dtype(cast(npt.DTypeLike, dtype))
     except TypeError:
-        raise InputError(f"dtype is {dtype!r}; expected float64 or float32") from None
+        raise InputError(f"dtype is {show(dtype)}; expected float64 or float32") from None
     if found not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise InputError(f"dtype is {found}; expected float64 or float32")
     return found
@@ -242,7 +245,7 @@ def _make_plan(
     memory_limit: int,
     is_file: bool,
 ) -> Plan:
-    """Choose the number of rows per strip; reject a matrix that exceeds the memory limit."""
+    """Choose the number of rows per strip; reject a limit that is too low for one row."""
     n_rows = count_examples(examples)
     n_columns = n_rows if others is None else count_examples(others)
     if not n_rows or not n_columns:
@@ -256,7 +259,13 @@ def _make_plan(
             f"expected out (a file) or a higher {named('memory_limit')}",
             help=f"{TROUBLESHOOTING}#memory",
         )
-    return Plan((n_rows, n_columns), dtype, min(ROWS_AT_A_TIME, max(1, (memory_limit - taken) // row)))
+    if taken + row > memory_limit:
+        raise InputError(
+            f"{named('memory_limit')} is {memory_limit:,} bytes; a matrix of {n_rows} by {n_columns} values, "
+            f"one row at a time, needs at least {taken + row:,}",
+            help=f"{TROUBLESHOOTING}#memory",
+        )
+    return Plan((n_rows, n_columns), dtype, min(ROWS_AT_A_TIME, (memory_limit - taken) // row))
 
 
 def _widen(plan: Plan, memory_limit: int, *, is_file: bool, most: int) -> Plan:

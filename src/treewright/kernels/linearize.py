@@ -17,9 +17,10 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from treewright._typing import FloatArray, Integers
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._typing import FloatArray, Integers, RandomState
+from treewright._validate import check_choice, check_integer, check_number, count_jobs
 from treewright.data.consttree import ConstTree
+from treewright.data.frames import in_set_output
 from treewright.errors import InputError
 from treewright.kernels.base import MAX_VISITS, Kernel
 from treewright.kernels.examples import (
@@ -50,7 +51,7 @@ from treewright.kernels.support import (
     make_kernel,
 )
 from treewright.kernels.terms import Term, list_terms, list_vector_terms, place_rows
-from treewright.model import Array, Classes, Model, Unfitted, expect, is_within, saved
+from treewright.model import Array, Classes, Model, Unfitted, expect, is_within, saved, seeded
 from treewright.native.kernels.fragments import Measures
 from treewright.progress import report
 from treewright.scale import map_jobs, one_blas_thread
@@ -159,10 +160,11 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         the kernel SVM; if all fragments are kept, the decision values are the same as in the kernel SVM.
     prefit : bool
         Use `machine` as it is; it must be fitted. If False, train a copy of `machine` on the same examples.
-    random_state : int
+    random_state : int, Generator, RandomState or None
         Seed for the order of the examples in the training of the linear model.
+        With None, results differ between calls.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
 
     Attributes
     ----------
@@ -223,7 +225,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         class_weight: ClassWeight = None,
         refit: bool = True,
         prefit: bool = False,
-        random_state: int = 0,
+        random_state: RandomState = 0,
         n_jobs: int = 1,
     ) -> None:
         self.machine = machine
@@ -237,6 +239,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @seeded
     @one_blas_thread
     def fit(
         self,
@@ -274,11 +277,11 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
             model = LinearSVC(
                 C=self.C, class_weight=self._weight_by_number(), random_state=self.random_state, dual=True
             )
-            model.fit(self.transform(examples), numbers, sample_weight=weights)
+            model.fit(self._count(examples), numbers, sample_weight=weights)
             self.coef_ = np.atleast_2d(model.coef_)
             self.intercept_ = np.atleast_1d(model.intercept_)
         else:
-            rows = self.transform(self.machine_.support_examples_)
+            rows = self._count(self.machine_.support_examples_)
             self.coef_ = np.asarray(rows.T @ self.machine_.dual_coef_.T, dtype=np.float64).T.copy()
             self.intercept_ = self.machine_.intercept_.copy()
         return self
@@ -288,8 +291,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         check_number("C", self.C, low=LEAST, high=MOST)
         check_choice("refit", self.refit, (False, True))
         check_choice("prefit", self.prefit, (False, True))
-        check_integer("random_state", self.random_state)
-        check_integer("n_jobs", self.n_jobs, minimum=1)
+        count_jobs(self.n_jobs)
         if self.machine is not None and not isinstance(self.machine, TreeKernelClassifier):
             raise InputError(f"machine is {self.machine!r}; expected a TreeKernelClassifier or None")
         if self.machine is None and self.prefit:
@@ -376,7 +378,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         self.fragments_ = [str(fragment) for fragment in self.fragment_trees_]
         self._space = FragmentSpace(self.kernel_, self.fragment_trees_, self.fragment_terms_, self.n_columns_)
 
-    def transform(self, trees: Any) -> csr_matrix:  # noqa: ANN401
+    def transform(self, trees: Any) -> Any:  # noqa: ANN401
         """Return the counts of all fragments in trees, scaled as in the feature space of the kernel.
 
         Parameters
@@ -387,9 +389,13 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         Returns
         -------
         csr_matrix of float, (n_examples, n_features)
-            The scaled counts. The columns of vector kernels follow the fragments.
+            The scaled counts. The columns of vector kernels follow the fragments. After
+            ``set_output(transform="pandas")``, a data frame with sparse columns.
         """
         check_is_fitted(self, "fragments_")
+        return in_set_output(self, self._count(trees), trees)
+
+    def _count(self, trees: Any) -> csr_matrix:  # noqa: ANN401
         found = self._map(self._space.transform, trees)
         return vstack(found, format="csr") if found else csr_matrix((0, len(self._space.names)))
 
@@ -397,7 +403,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         """Apply a function to trees, batch by batch."""
         examples = check_examples(trees)
         n_examples = count_examples(examples)
-        size = max(1, min(TREES_AT_A_TIME, -(-n_examples // self.n_jobs)))
+        size = max(1, min(TREES_AT_A_TIME, -(-n_examples // count_jobs(self.n_jobs))))
         batches = [slice(begin, begin + size) for begin in range(0, n_examples, size)]
         return map_jobs(lambda batch: function(take_examples(examples, batch)), batches, n_jobs=self.n_jobs)
 
@@ -459,7 +465,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         check_is_fitted(self)
         check_integer("n", n, minimum=1)
         coef = self._class_coef(self.coef_, self.predict([tree])[0] if label is None else label)
-        row = self.transform([tree])
+        row = self._count([tree])
         weights = row.data * coef[row.indices]
         order = np.lexsort((row.indices, -np.abs(weights)))
         chosen = [place for place in order[:n].tolist() if weights[place] != 0]

@@ -14,8 +14,8 @@ from sklearn.base import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from treewright._typing import FloatArray, Integers
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._typing import FloatArray, Integers, RandomState
+from treewright._validate import check_choice, check_integer, check_number, count_jobs, draw_seed
 from treewright.errors import InputError
 from treewright.kernels.base import MAX_VISITS, Kernel, PackedExamples
 from treewright.kernels.examples import EXAMPLES, KernelField, check_examples, count_examples, take_examples
@@ -39,7 +39,7 @@ from treewright.kernels.support import (
     solution_state,
 )
 from treewright.kernels.svm import RowCache, classification_problem, regression_problem
-from treewright.model import Array, Classes, Model, State, expect, saved
+from treewright.model import Array, Classes, Model, State, expect, saved, seeded
 from treewright.progress import track
 from treewright.scale import one_blas_thread
 
@@ -79,10 +79,10 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         Maximum number of iterations of each SVM; a warning is issued when it is reached.
     cache_memory : int
         Memory limit in bytes for cached kernel values during training.
-    random_state : int
-        Seed for the cross-validation folds of `probability`.
+    random_state : int, Generator, RandomState or None
+        Seed for the cross-validation folds of `probability`. With None, results differ between calls.
     n_jobs : int
-        Number of threads that compute kernel values; results do not depend on it.
+        Number of threads (-1: all processors) that compute kernel values; results do not depend on it.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         tol: float = 1e-3,
         max_iter: int | None = None,
         cache_memory: int = 1 << 30,
-        random_state: int = 0,
+        random_state: RandomState = 0,
         n_jobs: int = 1,
     ) -> None:
         self.kernel = kernel
@@ -149,6 +149,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @seeded
     def fit(
         self,
         trees: Any,  # noqa: ANN401
@@ -173,7 +174,6 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         """
         self._check()
         check_choice("probability", self.probability, (False, True))
-        check_integer("random_state", self.random_state)
         examples, labels, weights = check_input(trees, labels, sample_weight)
         self.classes_, numbers = check_labels(labels, weights)
         check_class_weight(self.class_weight, self.classes_)
@@ -378,7 +378,7 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     cache_memory : int
         Memory limit in bytes for cached kernel values during training.
     n_jobs : int
-        Number of threads that compute kernel values; results do not depend on it.
+        Number of threads (-1: all processors) that compute kernel values; results do not depend on it.
 
     Attributes
     ----------
@@ -520,10 +520,10 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mode
         Kernel of the examples. None means ``SubsetTreeKernel(decay=0.4, normalize=True)``.
     n_components : int
         Number of landmarks; at most the number of examples.
-    random_state : int
-        Seed for the choice of landmarks.
+    random_state : int, Generator, RandomState or None
+        Seed for the choice of landmarks. With None, results differ between calls.
     n_jobs : int
-        Number of threads that compute kernel values; results do not depend on it.
+        Number of threads (-1: all processors) that compute kernel values; results do not depend on it.
 
     Attributes
     ----------
@@ -557,7 +557,12 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mode
     )
 
     def __init__(
-        self, kernel: Kernel | None = None, *, n_components: int = 100, random_state: int = 0, n_jobs: int = 1
+        self,
+        kernel: Kernel | None = None,
+        *,
+        n_components: int = 100,
+        random_state: RandomState = 0,
+        n_jobs: int = 1,
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
@@ -575,13 +580,12 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mode
             Ignored; present for compatibility with scikit-learn.
         """
         check_integer("n_components", self.n_components, minimum=1)
-        check_integer("random_state", self.random_state)
-        check_integer("n_jobs", self.n_jobs, minimum=1)
+        count_jobs(self.n_jobs)
         examples = check_examples(trees)
         n_examples = count_examples(examples)
         if n_examples == 0:
             raise InputError("no examples were given; expected at least one")
-        order = np.random.default_rng(self.random_state).permutation(n_examples)
+        order = np.random.default_rng(draw_seed(self.random_state)).permutation(n_examples)
         self.component_indices_ = np.sort(order[: self.n_components])
         self.components_ = take_examples(examples, self.component_indices_)
         self.kernel_ = make_kernel(self.kernel)

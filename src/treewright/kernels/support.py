@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from treewright._typing import FloatArray, Integers
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._validate import check_choice, check_integer, check_number, count_jobs
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
-from treewright.errors import InputError
+from treewright.errors import InputError, show
 from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.examples import (
@@ -81,7 +81,7 @@ class KernelMachine(Model, BaseEstimator):  # type: ignore[misc]
         if self.max_iter is not None:
             check_integer("max_iter", self.max_iter, minimum=1)
         check_integer("cache_memory", self.cache_memory)
-        check_integer("n_jobs", self.n_jobs, minimum=1)
+        count_jobs(self.n_jobs)
 
     def _start(self, examples: Any) -> RowCache:  # noqa: ANN401
         self.kernel_ = make_kernel(self.kernel)
@@ -321,7 +321,7 @@ def check_input(
         )
     weights = np.ones(n_examples)
     if sample_weight is not None:
-        weights = check_floats("sample_weight", np.asarray(sample_weight))
+        weights = check_floats("sample_weight", sample_weight)
         if weights.shape != (n_examples,):
             raise InputError(f"sample_weight has the shape {weights.shape}; expected ({n_examples},)")
         if weights.min() < 0:
@@ -329,12 +329,12 @@ def check_input(
     return examples, given, weights
 
 
-def check_floats(name: str, values: npt.NDArray[Any]) -> FloatArray:
+def check_floats(name: str, values: npt.ArrayLike) -> FloatArray:
     """Return values as floats; reject values that are not finite numbers."""
     try:
-        numbers = values.astype(np.float64)
+        numbers = np.asarray(values).astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} has the value {values.flat[0]!r}; expected numbers") from error
+        raise InputError(f"{name} has {show(values)}; expected numbers") from error
     wrong = numbers[~np.isfinite(numbers)]
     if len(wrong):
         raise InputError(f"{name} has the value {wrong[0]}; expected finite numbers")
@@ -344,7 +344,7 @@ def check_floats(name: str, values: npt.NDArray[Any]) -> FloatArray:
 def multiply(packed: PackedExamples, examples: Any, factors: FloatArray, *, n_jobs: int) -> FloatArray:  # noqa: ANN401
     """Multiply the kernel values of examples with the packed examples by a matrix."""
     n_examples = count_examples(examples)
-    size = max(1, min(BATCH_VALUES // len(packed), -(-n_examples // n_jobs)))
+    size = max(1, min(BATCH_VALUES // len(packed), -(-n_examples // count_jobs(n_jobs))))
     size = -(-size // ROWS_TOGETHER) * ROWS_TOGETHER  # so that results do not depend on n_jobs
     batches = [slice(begin, begin + size) for begin in range(0, n_examples, size)]
 

@@ -54,7 +54,7 @@ class RowCache:
     cache_memory : int
         Memory limit in bytes; at least two rows are kept.
     n_jobs : int
-        Number of threads that compute rows.
+        Number of threads (-1: all processors) that compute rows.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from treewright._typing import FloatArray, Integers
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._validate import check_choice, check_integer, check_number, count_jobs
 from treewright.errors import InputError
 from treewright.learn.trees import (
     Leaves,
@@ -73,17 +73,16 @@ class CsrExamples:
     rows : csr_matrix
         The matrix; its values are ignored.
     n_jobs : int
-        Number of threads that assign examples to leaves.
+        Number of threads (-1: all processors) that assign examples to leaves.
     """
 
     def __init__(self, rows: csr_matrix, *, n_jobs: int = 1) -> None:
-        check_integer("n_jobs", n_jobs, minimum=1)
         rows = csr_matrix(rows)
         if not rows.has_sorted_indices:
             rows = rows.sorted_indices()
         self._rows = FeatureRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
         self._shape = rows.shape
-        self._jobs = n_jobs
+        self._jobs = count_jobs(n_jobs)
 
     @property
     def n_examples(self) -> int:

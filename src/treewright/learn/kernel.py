@@ -5,8 +5,8 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import FloatArray, Integers
-from treewright._validate import check_integer
+from treewright._typing import FloatArray, Integers, RandomState
+from treewright._validate import check_integer, draw_seed
 from treewright.errors import InputError
 from treewright.progress import track
 from treewright.scale import one_blas_thread
@@ -36,8 +36,8 @@ class KernelPerceptron:
         Number of passes over the lists, each in a new random order.
     cache_memory : int
         Size of the kernel cache in bytes.
-    random_state : int
-        Seed for the order of the lists.
+    random_state : int, Generator, RandomState or None
+        Seed for the order of the lists. With None, results differ between calls.
 
     Attributes
     ----------
@@ -48,7 +48,9 @@ class KernelPerceptron:
         Number of mistakes in each epoch.
     """
 
-    def __init__(self, *, epochs: int = 5, cache_memory: int = 2 << 30, random_state: int = 0) -> None:
+    def __init__(
+        self, *, epochs: int = 5, cache_memory: int = 2 << 30, random_state: RandomState = 0
+    ) -> None:
         self.epochs = epochs
         self.cache_memory = cache_memory
         self.random_state = random_state
@@ -75,11 +77,10 @@ class KernelPerceptron:
         """
         check_integer("epochs", self.epochs, minimum=1)
         check_integer("cache_memory", self.cache_memory)
-        check_integer("random_state", self.random_state)
         bounds, rows = _checked_lists(indptr, right)
         scores = _checked_scores(base_scores, int(bounds[-1]))
         ranking = _Ranking(kernel, bounds, scores, self.cache_memory)
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(draw_seed(self.random_state))
         self.n_updates_: list[int] = []
         for _ in range(self.epochs):
             order = track(rng.permutation(len(rows)), "kernel perceptron", unit="lists")

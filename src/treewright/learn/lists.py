@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, issparse
 
 from treewright._typing import FloatArray, Integers
-from treewright.errors import InputError
+from treewright.errors import InputError, show
 from treewright.scale import one_blas_thread
 
 FULL_SHARE = 0.2
@@ -75,6 +75,7 @@ class LinearRanker:
         ndarray of float, (n_candidates,)
             The learnt scores.
         """
+        check_rows(rows)
         if rows.shape[1] != len(self.coef_):
             raise InputError(f"rows have {rows.shape[1]} features; expected {len(self.coef_)}, as in fit")
         return np.asarray(rows @ self.coef_, dtype=np.float64)
@@ -139,13 +140,24 @@ def check_lists(
 
 def check_bounds(indptr: npt.ArrayLike) -> Integers:
     """Validate and return the boundaries of the lists. Empty lists are an error."""
-    bounds = np.asarray(indptr, dtype=np.int64)
+    try:
+        bounds = np.asarray(indptr, dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"indptr is {show(indptr)}; expected 0 followed by the end of each list") from None
     if bounds.ndim != 1 or len(bounds) < 2 or bounds[0] != 0:
         raise InputError(f"indptr has the shape {bounds.shape}; expected 0 followed by the end of each list")
     empty = np.flatnonzero(np.diff(bounds) <= 0)
     if len(empty):
         raise InputError(f"list {empty[0]} is empty; expected at least one candidate")
     return bounds
+
+
+def check_rows(rows: object) -> None:
+    """Check that rows are a matrix."""
+    if len(getattr(rows, "shape", ())) != 2:
+        raise InputError(
+            f"rows is of type {type(rows).__name__}; expected a 2-dimensional array or a sparse matrix"
+        )
 
 
 def check_numbers(name: str, values: npt.ArrayLike, n_values: int) -> FloatArray:

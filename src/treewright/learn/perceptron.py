@@ -7,11 +7,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from treewright._typing import FloatArray
-from treewright._validate import check_integer, check_number
-from treewright.errors import InputError
+from treewright._typing import FloatArray, RandomState
+from treewright._validate import check_integer, check_number, draw_seed
+from treewright.errors import InputError, show
 from treewright.native.learn.perceptron import Sparse, Weights, train_epoch
 from treewright.progress import track
 
@@ -27,8 +27,8 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Learning rate. Only its ratio to `margin` and to the initial weights matters.
     margin : float
         Update unless the score of the correct class exceeds all others by more than this.
-    random_state : int
-        Seed for the order of the samples.
+    random_state : int, Generator, RandomState or None
+        Seed for the order of the samples. With None, results differ between calls.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self, *, epochs: int = 10, rate: float = 1, margin: float = 0, random_state: int = 0
+        self, *, epochs: int = 10, rate: float = 1, margin: float = 0, random_state: RandomState = 0
     ) -> None:
         self.epochs = epochs
         self.rate = rate
@@ -86,10 +86,9 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_integer("epochs", self.epochs, minimum=1)
         check_number("rate", self.rate, low=1e-12, high=1e12)
         check_number("margin", self.margin, low=0, high=1e12)
-        check_integer("random_state", self.random_state)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
-        self.classes_ = np.unique(y if classes is None else classes)
+        self.classes_ = np.unique(y) if classes is None else _check_classes(classes, y)
         labels = np.searchsorted(self.classes_, y)
         if len(self.classes_) < 2:
             raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
@@ -109,7 +108,7 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _train(self, rows: csr_matrix, labels: npt.NDArray[np.int64], start: FloatArray) -> FloatArray:
         weights = Weights(start / self.rate, np.zeros_like(start))
         sparse = Sparse(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(draw_seed(self.random_state))
         scores = np.zeros(start.shape[1])
         margin = self.margin / self.rate
         self.n_updates_: list[int] = []
@@ -162,9 +161,24 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def _check_classes(classes: npt.ArrayLike, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the classes in order; the labels must be among them."""
+    try:
+        found = np.unique(column_or_1d(classes))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"classes is {show(classes)}; expected a list of labels") from error
+    missing = np.setdiff1d(y, found)
+    if len(missing):
+        raise InputError(f"y has the label {missing.tolist()[0]!r}; expected one of classes, {show(classes)}")
+    return found
+
+
 def _for_each_class(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     """Return one row of weights per class; a single row belongs to the second of two classes."""
-    weights = np.asarray(values, dtype=np.float64)
+    try:
+        weights = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is {show(values)}; expected numbers of the shape {shape}") from error
     if weights.shape != shape:
         raise InputError(f"{name} has the shape {weights.shape}; expected {shape}")
     return np.concatenate([-weights / 2, weights / 2]) if len(weights) == 1 else weights

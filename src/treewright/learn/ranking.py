@@ -8,8 +8,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from treewright._typing import FloatArray
-from treewright._validate import check_integer, check_number
+from treewright._typing import FloatArray, RandomState
+from treewright._validate import check_integer, check_number, draw_seed
 from treewright.errors import InputError
 from treewright.native.learn.perceptron import Weights
 from treewright.native.learn.proximal import Alternatives, Design
@@ -34,8 +34,8 @@ class AveragedRanker:
         Learning rate. Only its ratio to `margin`, base scores and initial weights matters.
     margin : float
         Update unless the correct row beats every other row by more than this times the cost of the other row.
-    random_state : int
-        Seed for the order of the lists.
+    random_state : int, Generator, RandomState or None
+        Seed for the order of the lists. With None, results differ between calls.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class AveragedRanker:
     """
 
     def __init__(
-        self, *, epochs: int = 10, rate: float = 1, margin: float = 0, random_state: int = 0
+        self, *, epochs: int = 10, rate: float = 1, margin: float = 0, random_state: RandomState = 0
     ) -> None:
         self.epochs = epochs
         self.rate = rate
@@ -76,7 +76,6 @@ class AveragedRanker:
         check_integer("epochs", self.epochs, minimum=1)
         check_number("rate", self.rate, low=1e-12, high=1e12)
         check_number("margin", self.margin, low=0, high=1e12)
-        check_integer("random_state", self.random_state)
         _check_rows(rows, alternatives)
         start = np.zeros(rows.shape[1]) if coef_init is None else np.asarray(coef_init) / self.rate
         if start.shape != (rows.shape[1],):
@@ -86,7 +85,7 @@ class AveragedRanker:
         scaled = alternatives._replace(base_scores=alternatives.base_scores / self.rate)
         design = Design(rows.indptr, rows.indices)
         n_lists = len(alternatives.indptr) - 1
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(draw_seed(self.random_state))
         self.n_updates_: list[int] = []
         for epoch in track(range(self.epochs), "averaged perceptron", unit="epochs"):
             order, step = rng.permutation(n_lists), float(epoch * n_lists)

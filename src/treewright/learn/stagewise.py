@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from treewright._typing import FloatArray, Integers
+from treewright._validate import count_jobs
 from treewright.learn.boosting import draw_sample
 from treewright.learn.chains import chain_columns, columns_of
 from treewright.learn.trees import Leaves, make_tree, prune_tree
@@ -266,7 +267,9 @@ class StagewiseTrees:
         self.steps: list[list[TreeStep]] = [[] for _ in targets]
         self.penalty = np.inf
         data = BinaryMatrix(rows)
-        self._growers = [TreeGrower(data, max_leaves=max_leaves, damping=DAMPING) for _ in targets[:n_jobs]]
+        self._growers = [
+            TreeGrower(data, max_leaves=max_leaves, damping=DAMPING) for _ in targets[: count_jobs(n_jobs)]
+        ]
 
     @property
     def n_rounds(self) -> int:

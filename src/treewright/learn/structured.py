@@ -9,7 +9,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._validate import check_integer, check_number
+from treewright._typing import RandomState
+from treewright._validate import check_integer, check_number, draw_seed
 from treewright.learn.lists import (
     CandidateLosses,
     LinearRanker,
@@ -39,8 +40,8 @@ class StructuredSVM(LinearRanker):
         Maximum number of passes over the lists.
     tol : float
         Stop when the duality gap is below this fraction of the objective.
-    random_state : int
-        Seed for the order of the lists.
+    random_state : int, Generator, RandomState or None
+        Seed for the order of the lists. With None, results differ between calls.
 
     Attributes
     ----------
@@ -70,7 +71,7 @@ class StructuredSVM(LinearRanker):
     """
 
     def __init__(
-        self, *, penalty: float = 1.0, max_iter: int = 100, tol: float = 1e-3, random_state: int = 0
+        self, *, penalty: float = 1.0, max_iter: int = 100, tol: float = 1e-3, random_state: RandomState = 0
     ) -> None:
         self.penalty = penalty
         self.max_iter = max_iter
@@ -101,10 +102,9 @@ class StructuredSVM(LinearRanker):
         check_number("penalty", self.penalty, low=LEAST, high=MOST)
         check_integer("max_iter", self.max_iter, minimum=1)
         check_number("tol", self.tol, low=0, high=MOST)
-        check_integer("random_state", self.random_state)
         lists = check_lists(indptr, losses, base_scores)
         check_row_count(rows, lists)
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(draw_seed(self.random_state))
         search = _DualSolver(rows, lists, float(self.penalty))
         self.n_iter_, self.gap_, self.objective_ = 0, np.inf, 0.0
         with task("structured SVM", total=self.max_iter, unit="passes") as counted:

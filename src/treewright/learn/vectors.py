@@ -13,7 +13,8 @@ import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import svds
 
-from treewright._validate import check_integer
+from treewright._typing import RandomState
+from treewright._validate import check_integer, draw_seed
 from treewright.scale import one_blas_thread
 
 CONTEXT_POWER = 0.75
@@ -34,7 +35,7 @@ def learn_vectors(
     size: int = 100,
     window: int = 3,
     min_count: int = 2,
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> dict[str, Floats]:
     """Return a unit vector for each word that reaches `min_count` and has neighbours.
 
@@ -48,8 +49,9 @@ def learn_vectors(
         Maximum distance of a context word. A word at distance d has the weight 1/d.
     min_count : int
         Minimum count of a word.
-    random_state : int
+    random_state : int, Generator, RandomState or None
         Seed of the starting vector of the singular value decomposition.
+        With None, results differ between calls.
 
     Examples
     --------
@@ -61,7 +63,6 @@ def learn_vectors(
     """
     for name, value in {"size": size, "window": window, "min_count": min_count}.items():
         check_integer(name, value, minimum=1)
-    check_integer("random_state", random_state, minimum=0)
     counts = Counter(word for sentence in sentences for word in sentence)
     words = sorted(word for word, count in counts.items() if count >= min_count)
     size = min(size, len(words) - 1)
@@ -70,7 +71,7 @@ def learn_vectors(
     information = _mutual_information(_count_neighbours(sentences, words, window))
     if not information.nnz:
         return {}
-    start = np.random.default_rng(random_state).normal(size=len(words))
+    start = np.random.default_rng(draw_seed(random_state)).normal(size=len(words))
     left, values, _ = svds(information, k=size, v0=start)
     vectors = left * values**DIMENSION_POWER
     lengths = np.linalg.norm(vectors, axis=1)

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse, vstack
 
-from treewright._typing import FloatArray, Integers
-from treewright._validate import check_choice, check_integer
+from treewright._typing import FloatArray, Integers, RandomState
+from treewright._validate import check_choice, check_integer, draw_seed
 from treewright.errors import InputError
 from treewright.learn.kernel import KernelBlocks
 from treewright.learn.lists import (
@@ -26,6 +26,7 @@ from treewright.learn.lists import (
     check_bounds,
     check_lists,
     check_numbers,
+    check_rows,
     is_sparse,
     products,
 )
@@ -94,7 +95,7 @@ class _Voted:
     n_updates_: list[int]
 
     def __init__(
-        self, *, epochs: int = 1, voting: bool = False, shuffle: bool = True, random_state: int = 0
+        self, *, epochs: int = 1, voting: bool = False, shuffle: bool = True, random_state: RandomState = 0
     ) -> None:
         self.epochs = epochs
         self.voting = voting
@@ -105,8 +106,7 @@ class _Voted:
         check_integer("epochs", self.epochs, minimum=1)
         check_choice("voting", self.voting, (False, True))
         check_choice("shuffle", self.shuffle, (False, True))
-        check_integer("random_state", self.random_state)
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(draw_seed(self.random_state))
         numbers = np.arange(len(lists.best))
         n_comparisons = len(lists.excess) - len(lists.best)
         updates: list[Update] = []
@@ -166,8 +166,8 @@ class VotedPerceptron(_Voted):
         memory.
     shuffle : bool
         Visit the lists in a new random order in each pass.
-    random_state : int
-        Seed for the order of the lists.
+    random_state : int, Generator, RandomState or None
+        Seed for the order of the lists. With None, results differ between calls.
 
     Attributes
     ----------
@@ -248,6 +248,7 @@ class VotedPerceptron(_Voted):
         ndarray of float, (n_candidates,) or (n_candidates, n_support)
             Scores without base scores or, with `voting`, one inner product per support row.
         """
+        check_rows(rows)
         if rows.shape[1] != len(self.coef_):
             raise InputError(f"rows have {rows.shape[1]} features; expected {len(self.coef_)}, as in fit")
         if self.voting:
@@ -297,8 +298,8 @@ class KernelVotedPerceptron(_Voted):
         comparisons it survived. Otherwise use the averaged weights.
     shuffle : bool
         Visit the lists in a new random order in each pass.
-    random_state : int
-        Seed for the order of the lists.
+    random_state : int, Generator, RandomState or None
+        Seed for the order of the lists. With None, results differ between calls.
 
     Attributes
     ----------
@@ -506,6 +507,7 @@ def count_votes(history: UpdateHistory, block: FloatArray, base_scores: FloatArr
 
 def check_row_count(rows: RowSource, lists: CandidateLosses) -> None:
     """Raise an error unless there is one row per candidate."""
+    check_rows(rows)
     if rows.shape[0] != len(lists.excess):
         raise InputError(f"rows has {rows.shape[0]} rows; expected {len(lists.excess)}, one per candidate")
 

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._naming import named
-from treewright._validate import check_integer, check_number
+from treewright._typing import RandomState
+from treewright._validate import check_integer, check_number, draw_seed
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.propbank import PropSentence
@@ -92,7 +93,7 @@ def significance(
     *,
     metric: str = "uas",
     n_shuffles: int = 10_000,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     confidence: float = 0.95,
     punctuation: bool | str = True,
     max_length: int | None = None,
@@ -109,8 +110,8 @@ def significance(
         "role-precision", "role-recall", "role-perfect" or "role-classification".
     n_shuffles : int
         Number of random swaps, and of bootstrap samples.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     confidence : float
         Confidence level of the interval, between 0 and 1.
     punctuation : True, "unicode" or "penn"
@@ -138,11 +139,10 @@ def significance(
     True
     """
     check_integer("n_shuffles", n_shuffles, minimum=1)
-    check_integer("random_state", random_state)
     check_number("confidence", confidence, low=0, high=1)
     counts_a, counts_b, score = _count(gold, a, b, metric, punctuation, max_length)
     score_a, score_b = float(score(counts_a.sum(axis=0))), float(score(counts_b.sum(axis=0)))
-    rng = np.random.default_rng(random_state)
+    rng = np.random.default_rng(draw_seed(random_state))
     exchanged = _exchanged_differences(counts_a, counts_b, score, n_shuffles, rng)
     n_as_large = int((exchanged >= abs(score_a - score_b) - ROUNDING).sum())
     resampled = _resampled_differences(counts_a, counts_b, score, n_shuffles, rng)
@@ -166,7 +166,7 @@ def accuracy_significance(
     *,
     groups: Sequence[int] | None = None,
     n_shuffles: int = 10_000,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     confidence: float = 0.95,
 ) -> SignificanceResult:
     """Test whether the accuracies of two systems on the same examples differ significantly.
@@ -180,13 +180,12 @@ def accuracy_significance(
         other. The examples of a group are swapped together (by default, each is its own group).
     n_shuffles : int
         Number of random swaps, and of bootstrap samples.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     confidence : float
         Confidence level of the interval, between 0 and 1.
     """
     check_integer("n_shuffles", n_shuffles, minimum=1)
-    check_integer("random_state", random_state)
     check_number("confidence", confidence, low=0, high=1)
     right_a, right_b = (np.asarray(each, dtype=np.bool_) for each in (is_right_a, is_right_b))
     n = len(right_a)
@@ -198,7 +197,7 @@ def accuracy_significance(
     won = np.bincount(numbers, right_a.astype(np.float64) - right_b)
     sizes = np.bincount(numbers)
     won, sizes = won[sizes > 0], sizes[sizes > 0]
-    rng = np.random.default_rng(random_state)
+    rng = np.random.default_rng(draw_seed(random_state))
     times = track(range(n_shuffles), "swapping examples", unit="shuffles")
     exchanged = np.array([won @ rng.choice((-1.0, 1.0), size=len(won)) for _ in times])
     counts = (

@@ -17,7 +17,14 @@ def as_binary(rows: Any) -> csr_matrix:  # noqa: ANN401
     The arrays of a CSR matrix are copied only if their type must change; values are stored as int8.
     """
     if not hasattr(rows, "tocsr"):
-        return _dense_as_binary(np.asarray(rows))
+        try:
+            dense = np.asarray(rows)
+        except ValueError as error:  # lists of different lengths
+            raise InputError("X has rows of different lengths; expected a table of 0 and 1") from error
+        if dense.ndim != 2:
+            found = f"a {dense.ndim}-dimensional array of {dense.dtype}"
+            raise InputError(f"X is {found}; expected 2 dimensions, samples and features")
+        return _dense_as_binary(dense)
     matrix = csr_matrix(rows)
     if not matrix.has_canonical_format or not matrix.data.all():
         matrix = csr_matrix(matrix, copy=True)
@@ -37,8 +44,11 @@ def _as_type(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def _dense_as_binary(rows: npt.NDArray[Any]) -> csr_matrix:
-    is_one = rows == 1
-    is_wrong = ~(is_one | (rows == 0))
+    try:
+        is_one = rows == 1
+        is_wrong = ~(is_one | (rows == 0))
+    except TypeError as error:  # NA is neither equal nor unequal
+        raise InputError(f"X has missing values; expected only 0 and 1: {REMEDY}") from error
     if is_wrong.any():
         row, column = np.argwhere(is_wrong)[0].tolist()
         raise _not_binary(rows[row, column], row, column)

@@ -16,15 +16,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_feature_names_in
 
-from treewright._typing import FloatArray, Integers
-from treewright._validate import check_integer, check_number
+from treewright._typing import FloatArray, Integers, RandomState
+from treewright._validate import check_integer, check_number, count_jobs
 from treewright.errors import InputError
 from treewright.learn.stagewise import StagewiseTrees, TreeStep
 from treewright.learn.trees import ForestField, join_trees, score_rows
 from treewright.mining.binary_estimator import BinaryEstimator
 from treewright.mining.classifier import INTERCEPT, Explanation, Reason
 from treewright.mining.estimator import choose, hold_out, weigh_samples
-from treewright.model import Array, ListOf, Value, expect, is_within, saved
+from treewright.model import Array, ListOf, Value, expect, is_within, saved, seeded
 from treewright.native.learn.boosting import DecisionForest
 from treewright.progress import report, task
 
@@ -78,9 +78,10 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     max_seconds : float, optional
         Time limit of `fit`. When it is reached, the trees grown so far are kept, and a warning is issued.
     n_jobs : int
-        Number of threads, at most one per class.
-    random_state : int
-        Seed of the random number generator. Results do not depend on `n_jobs`.
+        Number of threads (-1: all processors), at most one per class.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls. They do not
+        depend on `n_jobs`.
 
     Attributes
     ----------
@@ -145,7 +146,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         class_weight: Mapping[Any, float] | str | None = None,
         max_seconds: float | None = None,
         n_jobs: int = 1,
-        random_state: int = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.penalty = penalty
         self.max_trees = max_trees
@@ -159,6 +160,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @seeded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: ANN401
         """Grow trees.
 
@@ -235,10 +237,10 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         self.n_nonzero_ = sum(int(np.count_nonzero(each.nodes.values)) for each in self.forests_)
 
     def _check_parameters(self) -> None:
-        if self.penalty != "auto":
-            if isinstance(self.penalty, str):
-                raise InputError(f'penalty is {self.penalty!r}; expected a number or "auto"')
+        if not isinstance(self.penalty, str):
             check_number("penalty", self.penalty, low=1e-9, high=1e12)
+        elif self.penalty != "auto":
+            raise InputError(f'penalty is {self.penalty!r}; expected a number or "auto"')
         check_integer("max_trees", self.max_trees, minimum=1)
         check_number("learning_rate", self.learning_rate, low=1e-6, high=1)
         check_integer("max_leaves", self.max_leaves, minimum=2)
@@ -248,8 +250,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         check_number("validation_fraction", self.validation_fraction, low=0.01, high=0.9)
         if self.max_seconds is not None:
             check_number("max_seconds", self.max_seconds, low=1e-3, high=1e9)
-        check_integer("n_jobs", self.n_jobs, minimum=1)
-        check_integer("random_state", self.random_state)
+        count_jobs(self.n_jobs)
 
     def _deadline(self, start: float, share: float = 1.0) -> float:
         return start + share * self.max_seconds if self.max_seconds is not None else np.inf

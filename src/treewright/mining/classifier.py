@@ -1,7 +1,7 @@
 """A scikit-learn classifier based on conjunctions of binary features."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -15,9 +15,11 @@ from treewright._typing import (
     Count,
     FloatArray,
     Fraction,
+    Jobs,
     LimitedMemory,
     NonNegativeFloat,
     NonNegativeInt,
+    RandomState,
     Range,
 )
 from treewright.errors import InputError
@@ -33,7 +35,7 @@ from treewright.mining.estimator import (
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import match_conjunctions
 from treewright.mining.targets import probabilities
-from treewright.model import State
+from treewright.model import State, seeded
 from treewright.scale import Client
 
 INTERCEPT = "(intercept)"
@@ -160,9 +162,9 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         Memory of a Bloom filter that removes rare candidates before counting. The result does not depend on
         it.
     n_jobs : int
-        Number of threads; results do not depend on it.
-    random_state : int
-        Seed of the random number generator.
+        Number of threads (-1: all processors); results do not depend on it.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
 
     Attributes
     ----------
@@ -235,8 +237,8 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         max_seconds: Annotated[float, Range(0)] | None = None,
         memory_limit: LimitedMemory | None = None,
         filter_memory: LimitedMemory | None = None,
-        n_jobs: Count = 1,
-        random_state: NonNegativeInt = 0,
+        n_jobs: Jobs = 1,
+        random_state: RandomState = 0,
     ) -> None:
         self.degree = degree
         self.threshold = threshold
@@ -259,6 +261,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         self.final_estimator = final_estimator
         self.class_weight = class_weight
 
+    @seeded
     def fit(
         self,
         X: Any,  # noqa: ANN401
@@ -449,12 +452,12 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
                 "expected a linear final_estimator"
             )
         scores = np.atleast_1d(self.decision_function(X))
-        names = self.get_feature_names_out()
+        names = self._merged_names()
         return explain_scores(found, scores, Linear(self.classes_, self.coef_, self.intercept_), names)
 
 
 def explain_scores(
-    found: csr_matrix, scores: FloatArray, linear: "Linear", names: npt.NDArray[np.object_]
+    found: csr_matrix, scores: FloatArray, linear: "Linear", names: Sequence[str]
 ) -> list[Explanation]:
     """Explain the prediction of each row by features with their weights."""
     explanations = []

@@ -25,7 +25,12 @@ from treewright.mining.binary_estimator import BinaryEstimator
 from treewright.mining.column_model import match_rows_of_literals
 from treewright.mining.gradient import SMALLEST_THRESHOLD, GradientMiner
 from treewright.mining.memory import Memory
-from treewright.mining.polynomial import PolynomialSpace, match_conjunctions, name_conjunction
+from treewright.mining.polynomial import (
+    PolynomialSpace,
+    match_conjunctions,
+    name_conjunction,
+    name_conjunctions,
+)
 from treewright.mining.problem import label_problem
 from treewright.mining.reports import IterationReport, Mined, PathStep
 from treewright.mining.targets import LabelTarget, LossTarget
@@ -93,7 +98,6 @@ class ConjunctionEstimator(BinaryEstimator):
     memory_limit: int | None
     filter_memory: int | None
     n_jobs: int
-    random_state: int
 
     @property
     def _is_additive(self) -> bool:
@@ -274,7 +278,12 @@ class ConjunctionEstimator(BinaryEstimator):
         """
         check_is_fitted(self)
         columns = list(map(str, _check_feature_names_in(self, input_features)))
-        return np.array([name_conjunction(each, columns) for each in self.conjunctions_], dtype=object)
+        return np.array(name_conjunctions(self.conjunctions_, columns), dtype=object)
+
+    def _merged_names(self, input_features: Any = None) -> list[str]:  # noqa: ANN401
+        """Return the names of conjunctions with merged conditions; equal names mean equal conditions."""
+        columns = list(map(str, _check_feature_names_in(self, input_features)))
+        return [name_conjunction(each, columns) for each in self.conjunctions_]
 
     def check_fitted_state(self) -> None:
         """Check that conjunctions refer to existing columns and have weights."""
@@ -380,6 +389,8 @@ def weigh_samples(
     weights: FloatArray = _check_sample_weight(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True
     )
+    if not np.isfinite(weights).all():
+        raise InputError(f"sample_weight has {weights[~np.isfinite(weights)][0]}; expected finite numbers")
     if class_weight is not None:
         _check_class_weight(class_weight)
         weights = weights * compute_sample_weight(class_weight, y)

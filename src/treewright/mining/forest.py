@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._typing import FloatArray, IntArray, Integers, Keys
+from treewright._validate import count_jobs
 from treewright.native.mining.part_features import (
     N_ROLES,
     N_SHARES,
@@ -111,7 +112,7 @@ def mine_parts(
     copies : int, optional
         Maximum number of features kept among those with exactly the same parts (None: all).
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
     """
     found, sums = [], []
     is_near = np.abs(residues) >= SMALLEST_RESIDUE
@@ -232,7 +233,7 @@ def _count_kind(
         map_jobs(bound_features, every, n_jobs=n_jobs, what=f"bounding {NAMES[kind]}", unit="shares")
     )
     # If few candidates are left, all shares are counted at once.
-    n_pieces = min(N_SHARES, max(n_jobs, 1 << (entry_bits - MIN_ENTRY_BITS + 1)))
+    n_pieces = min(N_SHARES, max(count_jobs(n_jobs), 1 << (entry_bits - MIN_ENTRY_BITS + 1)))
     ends = np.linspace(0, N_SHARES, n_pieces + 1).astype(int).tolist()
     found = map_jobs(
         count, list(pairwise(ends)), n_jobs=n_jobs, what=f"counting {NAMES[kind]}", unit="shares"

@@ -11,8 +11,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from treewright._typing import FloatArray, IntArray, Integers
-from treewright._validate import check_integer, check_number
+from treewright._typing import FloatArray, IntArray, Integers, RandomState
+from treewright._validate import check_integer, check_number, check_param, draw_seed
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.mining.active import ActiveFeatures, soft
@@ -75,8 +75,8 @@ class GradientMiner:
     path : bool
         Start with a high threshold and halve it step by step, with at most four rounds per value, down to the
         given threshold. This selects fewer features.
-    random_state : int
-        Seed of the order in which samples are visited.
+    random_state : int, Generator, RandomState or None
+        Seed of the order in which samples are visited. With None, results differ between calls.
 
     See Also
     --------
@@ -102,7 +102,7 @@ class GradientMiner:
     pretrain_order: int = 0
     tol: float = 1e-3
     path: bool = True
-    random_state: int = 0
+    random_state: RandomState = 0
 
     def __post_init__(self) -> None:
         check_integer("degree", self.degree, minimum=1)
@@ -111,7 +111,7 @@ class GradientMiner:
         check_integer("refine", self.refine)
         check_integer("pretrain_order", self.pretrain_order)
         check_number("tol", self.tol, low=0, high=1)
-        check_integer("random_state", self.random_state)
+        check_param("random_state", self.random_state, RandomState)
         if self.step not in ("auto", "decreasing"):
             check_number("step", self.step, low=1e-12, high=1e12)
 
@@ -236,7 +236,7 @@ class MiningRun:
         else:
             self._active = ActiveFeatures(space, problem, self._memory)
         self._threshold = miner.threshold
-        self._rng = np.random.default_rng(miner.random_state)
+        self._rng = np.random.default_rng(draw_seed(miner.random_state))
         self._stage, self._position = 0, _Position()
         self._checkpoint, self._name = checkpoint, name
         self.steps: list[PathStep] = []

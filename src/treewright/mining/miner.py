@@ -6,8 +6,19 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from treewright._typing import Count, Fraction, LimitedMemory, NonNegativeFloat, NonNegativeInt, Range
+from treewright._typing import (
+    Count,
+    Fraction,
+    Jobs,
+    LimitedMemory,
+    NonNegativeFloat,
+    NonNegativeInt,
+    RandomState,
+    Range,
+)
+from treewright.data.frames import in_set_output
 from treewright.mining.estimator import ConjunctionEstimator, repeat_samples, weigh_samples
+from treewright.model import seeded
 from treewright.scale import Client
 
 
@@ -66,9 +77,9 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     sparse_output : bool
         Return sparse matrices from `transform`.
     n_jobs : int
-        Number of threads; results do not depend on it.
-    random_state : int
-        Seed of the random number generator.
+        Number of threads (-1: all processors); results do not depend on it.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
 
     Attributes
     ----------
@@ -134,8 +145,8 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         memory_limit: LimitedMemory | None = None,
         filter_memory: LimitedMemory | None = None,
         sparse_output: bool = True,
-        n_jobs: Count = 1,
-        random_state: NonNegativeInt = 0,
+        n_jobs: Jobs = 1,
+        random_state: RandomState = 0,
     ) -> None:
         self.degree = degree
         self.threshold = threshold
@@ -156,6 +167,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         self.random_state = random_state
         self.sparse_output = sparse_output
 
+    @seeded
     def fit(
         self,
         X: Any,  # noqa: ANN401
@@ -209,6 +221,8 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         -------
         csr_matrix or ndarray of float, (n_samples, n_conjunctions)
             1 where a conjunction is present, and 0 elsewhere; a sparse matrix if `sparse_output` is True.
+            After ``set_output(transform="pandas")``, a data frame, whose columns are sparse if
+            `sparse_output` is True.
         """
         found = self._find(X)
-        return found if self.sparse_output else found.toarray()
+        return in_set_output(self, found, X) if self.sparse_output else found.toarray()

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from treewright._typing import IntArray
+from treewright._validate import count_jobs
 from treewright.errors import InputError
 from treewright.mining.binary import as_binary
 from treewright.mining.counting import ConjunctionCounting, GrownLevel, Sifting
@@ -63,7 +64,7 @@ class PolynomialSpace:
     names : sequence of str, optional
         Names of the columns; ``x0``, ``x1``, ... by default.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
     client : distributed.Client, optional
         Cluster that counts the features; results are the same.
     memory_limit : int, optional
@@ -109,7 +110,7 @@ class PolynomialSpace:
             raise InputError(f"budget is {budget} and memory_limit is {memory_limit}; expected one of them")
         self.rows = as_binary(rows)
         self.names = names
-        self.n_jobs = n_jobs
+        self.n_jobs = count_jobs(n_jobs)
         self.client = client
         self.memory = Memory(memory_limit)
         self.filter_memory = filter_memory
@@ -341,6 +342,23 @@ def name_conjunction(feature: Sequence[int], names: Sequence[str] | None) -> str
     The number ``~column`` stands for a column that must be absent, as in ``a & not b``.
     """
     return " & ".join(merge_intervals(_name_literal(item, names) for item in feature))
+
+
+def name_conjunctions(conjunctions: Sequence[Sequence[int]], names: Sequence[str]) -> list[str]:
+    """Return a different name for each conjunction.
+
+    Conjunctions of conditions on the same number may have equal merged conditions, such as ``a >= 30``. All
+    but the first of them are named by their columns, as in ``a >= 20 & a >= 30``.
+    """
+    found: list[str] = []
+    taken: set[str] = set()
+    for each in conjunctions:
+        name = name_conjunction(each, names)
+        if name in taken:
+            name = " & ".join(_name_literal(item, names) for item in each)
+        found.append(name)
+        taken.add(name)
+    return found
 
 
 def _name_literal(item: int, names: Sequence[str] | None) -> str:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from treewright._typing import FloatArray, Integers
 from treewright._validate import check_integer
-from treewright.errors import InputError
+from treewright.errors import InputError, show
 from treewright.mining.space import Violations
 from treewright.native.learn.proximal import Alternatives, find_violators
 
@@ -200,7 +200,10 @@ def list_problem(
 
 
 def _as_integers(name: str, values: npt.ArrayLike) -> Integers:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        array = np.asarray(values, dtype=object)
     if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
         raise InputError(
             f"{name} is a {array.ndim}-dimensional array of {array.dtype}; "
@@ -210,7 +213,10 @@ def _as_integers(name: str, values: npt.ArrayLike) -> Integers:
 
 
 def _as_scores(name: str, values: npt.ArrayLike, n_rows: int) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is {show(values)}; expected numbers, one per row") from error
     if array.shape != (n_rows,):
         raise InputError(f"{name} has the shape {array.shape}; expected {(n_rows,)}, one value per row")
     return array

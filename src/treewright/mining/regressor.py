@@ -10,16 +10,16 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from treewright._typing import Count, FloatArray, IntArray, NonNegativeInt, Range
+from treewright._typing import Count, FloatArray, IntArray, RandomState, Range
 from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.mining.binary import as_binary
 from treewright.mining.binary_estimator import refusing_text
 from treewright.mining.estimator import add_to_linear, find_conjunctions, weigh_samples
-from treewright.mining.polynomial import name_conjunction
+from treewright.mining.polynomial import name_conjunction, name_conjunctions
 from treewright.mining.targets import NumberTarget
-from treewright.model import Array, Arrays, Model, Value, expect, is_within, saved
+from treewright.model import Array, Arrays, Model, Value, expect, is_within, saved, seeded
 
 
 class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignore[misc]
@@ -43,8 +43,8 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
     max_seconds : float, optional
         Time limit of the selection. When it is reached, no more conjunctions are added, and a warning is
         issued.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         trees: bool = True,
         one_standard_error: bool = False,
         max_seconds: Annotated[float, Range(0)] | None = None,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.degree = degree
         self.max_iter = max_iter
@@ -115,6 +115,7 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         self.max_seconds = max_seconds
         self.random_state = random_state
 
+    @seeded
     def fit(
         self,
         X: Any,  # noqa: ANN401
@@ -177,12 +178,15 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         ndarray of float, (n_samples,)
             The predicted numbers.
         """
+        predicted: FloatArray = self._find(X) @ self.coef_ + self.intercept_
+        return predicted
+
+    def _find(self, X: Any) -> csr_matrix:  # noqa: ANN401
+        """Return which conjunctions are present in new rows."""
         check_is_fitted(self)
         with refusing_text():
             X = validate_data(self, X, accept_sparse="csr", reset=False)
-        found = find_conjunctions(as_binary(X), list(self.orders_.values()))
-        predicted: FloatArray = found @ self.coef_ + self.intercept_
-        return predicted
+        return find_conjunctions(as_binary(X), list(self.orders_.values()))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
         """Return the conjunctions as text, such as ``word=bank & not prev=the``.
@@ -200,7 +204,12 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
         """
         check_is_fitted(self)
         columns = list(map(str, _check_feature_names_in(self, input_features)))
-        return np.array([name_conjunction(each, columns) for each in self.conjunctions_], dtype=object)
+        return np.array(name_conjunctions(self.conjunctions_, columns), dtype=object)
+
+    def _merged_names(self, input_features: Any = None) -> list[str]:  # noqa: ANN401
+        """Return the names of conjunctions with merged conditions; equal names mean equal conditions."""
+        columns = list(map(str, _check_feature_names_in(self, input_features)))
+        return [name_conjunction(each, columns) for each in self.conjunctions_]
 
     @property
     def _feature_names(self) -> list[str]:
@@ -236,9 +245,9 @@ class ConjunctionRegressor(RegressorMixin, Model, BaseEstimator):  # type: ignor
 
 def _as_numbers(y: Any) -> Any:  # noqa: ANN401
     """Return a target of texts or objects as numbers, and any other target unchanged."""
-    if y is None or np.asarray(y).dtype.kind not in "OUS":
-        return y
     try:
+        if y is None or np.asarray(y).dtype.kind not in "OUS":
+            return y
         return np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"y is not numeric ({error}); expected a number for each sample") from error

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.sparse import csc_matrix
 from scipy.special import logsumexp
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from treewright._typing import Count, FloatArray, NonNegativeInt
 from treewright._validate import check_choice, check_param
@@ -226,6 +226,7 @@ class _Matched(NamedTuple):
 def _match(model: Any, X: Any, names: Any) -> _Matched:  # noqa: ANN401
     """Find the conjunctions of a model, or of the last step of a pipeline, in rows."""
     check_is_fitted(model)
+    model = getattr(model, "best_estimator_", model)  # of a search over parameters
     last = model
     if hasattr(model, "steps"):
         last = model.steps[-1][1]
@@ -235,11 +236,14 @@ def _match(model: Any, X: Any, names: Any) -> _Matched:  # noqa: ANN401
                 names = before.get_feature_names_out(names)
             X = before.transform(X)
     if not hasattr(last, "conjunctions_"):
-        expected = "a fitted ConjunctionClassifier or ConjunctionMiner, or a pipeline that ends in one"
+        expected = (
+            "a fitted ConjunctionClassifier, ConjunctionMiner or ConjunctionRegressor, or a pipeline that "
+            "ends in one"
+        )
         raise InputError(f"model is a {type(last).__name__}; expected {expected}")
     if not hasattr(last, "coef_"):
         raise InputError("the final_estimator of model has no weights; expected a linear estimator")
-    every = [str(each) for each in last.get_feature_names_out(names)]
+    every = last._merged_names(names)
     first: dict[str, int] = {}
     numbers = np.array([first.setdefault(name, len(first)) for name in every], dtype=np.int64)
     places = np.unique(numbers, return_index=True)[1].tolist()
@@ -276,7 +280,8 @@ def list_rules(
     Parameters
     ----------
     model : ConjunctionClassifier, ConjunctionMiner, ConjunctionRegressor or Pipeline
-        A fitted model; a pipeline must end in one of these.
+        A fitted model, or a fitted search such as ``GridSearchCV`` over one; a pipeline must end in one of
+        these.
     X : array, data frame or sparse matrix, (n_samples, n_features)
         Samples in which the rules are counted, preferably not the training samples.
     y : array, (n_samples,)
@@ -320,7 +325,7 @@ def list_rules(
     check_param("max_rules", max_rules, Count | None)
     check_choice("sort_by", sort_by, SORT_KEYS)
     matched = _match(model, X, names)
-    y = np.asarray(y)
+    y = column_or_1d(y)
     check_consistent_length(matched.found, y)
     rules = [
         _make_rule(matched, place, y, n_examples, first_number)
@@ -523,7 +528,7 @@ def compare_parts(
     1.0
     """
     matched = _match(model, X, None)
-    y = np.asarray(y)
+    y = column_or_1d(y)
     check_consistent_length(matched.found, y)
     is_single = matched.orders < 2
     parts = [

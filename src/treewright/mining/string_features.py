@@ -14,9 +14,19 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from treewright._typing import Count, FloatArray, Fraction, IntArray, NonNegativeFloat, NonNegativeInt
+from treewright._typing import (
+    Count,
+    FloatArray,
+    Fraction,
+    IntArray,
+    Jobs,
+    NonNegativeFloat,
+    NonNegativeInt,
+    RandomState,
+)
 from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
+from treewright.data.frames import in_set_output
 from treewright.errors import InputError
 from treewright.mining.classifier import Explanation, Linear, explain_scores
 from treewright.mining.estimator import choose
@@ -25,7 +35,7 @@ from treewright.mining.problem import label_problem
 from treewright.mining.reports import IterationReport, Mined
 from treewright.mining.strings import StringSpace, match_grams
 from treewright.mining.text_items import ATTRIBUTES, EXPECTED, Attribute, TextEncoder, name_gram
-from treewright.model import Array, Arrays, Classes, Model, Value, expect, is_within, saved
+from treewright.model import Array, Arrays, Classes, Model, Value, expect, is_within, saved, seeded
 
 GAP = ".."
 """Mark in `features_` where positions may be skipped."""
@@ -74,7 +84,6 @@ class StringEstimator(Model, BaseEstimator):  # type: ignore[misc]
     tol: float
     token_pattern: str
     n_jobs: int
-    random_state: int
 
     def _mine(
         self,
@@ -257,9 +266,9 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
     token_pattern : str
         Regular expression that finds the words of a string.
     n_jobs : int
-        Number of threads; results do not depend on it.
-    random_state : int
-        Seed of the random number generator.
+        Number of threads (-1: all processors); results do not depend on it.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
 
     Attributes
     ----------
@@ -310,8 +319,8 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         path: bool = True,
         tol: Fraction = 1e-3,
         token_pattern: str = r"\w+|[^\w\s]",
-        n_jobs: Count = 1,
-        random_state: NonNegativeInt = 0,
+        n_jobs: Jobs = 1,
+        random_state: RandomState = 0,
     ) -> None:
         self.degree = degree
         self.attributes = attributes
@@ -327,6 +336,7 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @seeded
     def fit(
         self,
         X: Any,  # noqa: ANN401
@@ -350,7 +360,7 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         self.intercept_ = mined.intercept
         return self
 
-    def transform(self, X: Any) -> csr_matrix:  # noqa: ANN401
+    def transform(self, X: Any) -> Any:  # noqa: ANN401
         """Return which of the selected n-grams are present in each text.
 
         Parameters
@@ -362,8 +372,9 @@ class StringFeatureMiner(TransformerMixin, StringEstimator):  # type: ignore[mis
         -------
         csr_matrix of float, (n_texts, n_features)
             1 where an n-gram is present, and 0 elsewhere, with the columns in the order of `features_`.
+            After ``set_output(transform="pandas")``, a data frame with sparse columns.
         """
-        return self._find(X)
+        return in_set_output(self, self._find(X), X)
 
 
 class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore[misc]
@@ -402,9 +413,9 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
     token_pattern : str
         Regular expression that finds the words of a string.
     n_jobs : int
-        Number of threads; results do not depend on it.
-    random_state : int
-        Seed of the random number generator.
+        Number of threads (-1: all processors); results do not depend on it.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     C : float
         Inverse of the L2 penalty of the SVM.
     decay : float
@@ -459,8 +470,8 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         path: bool = True,
         tol: Fraction = 1e-3,
         token_pattern: str = r"\w+|[^\w\s]",
-        n_jobs: Count = 1,
-        random_state: NonNegativeInt = 0,
+        n_jobs: Jobs = 1,
+        random_state: RandomState = 0,
     ) -> None:
         self.degree = degree
         self.attributes = attributes
@@ -478,6 +489,7 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @seeded
     def fit(
         self,
         X: Any,  # noqa: ANN401
@@ -563,7 +575,7 @@ class StringFeatureClassifier(ClassifierMixin, StringEstimator):  # type: ignore
         """
         found = self._find(X)
         scores = self._linear.decision_function(found)
-        return explain_scores(found, scores, self._linear, self.get_feature_names_out())
+        return explain_scores(found, scores, self._linear, self.get_feature_names_out().tolist())
 
     @property
     def _linear(self) -> Linear:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from treewright._typing import IntArray, Integers
+from treewright._validate import count_jobs
 from treewright.mining.polynomial import make_trie
 from treewright.mining.space import Growth, Violations
 from treewright.mining.text_items import Attribute, TextEncoder, TextRows, name_gram
@@ -46,13 +47,13 @@ class SequenceSpace:
     items : list of str
         The names of the items, by index.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
     """
 
     def __init__(self, rows: TextRows, items: list[str], *, n_jobs: int) -> None:
         self.rows = rows
         self.items = items
-        self.n_jobs = n_jobs
+        self.n_jobs = count_jobs(n_jobs)
 
     @property
     def n_rows(self) -> int:
@@ -132,7 +133,7 @@ class StringSpace(SequenceSpace):
     token_pattern : str
         Regular expression that finds the words of a string.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
 
     Attributes
     ----------

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from treewright._typing import IntArray, Integers, Keys
+from treewright._validate import count_jobs
 from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
 from treewright.data.plain_words import say_subtree
@@ -113,7 +114,7 @@ class SubtreeSpace:
         violating lists; features with fewer arcs are preferred. Such features get the same updates, and most
         fragments have thousands of them. By default, all are selected, as in the paper.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
     client : distributed.Client, optional
         Cluster that counts the features. Results are the same.
     filter_memory : int, optional
@@ -165,7 +166,7 @@ class SubtreeSpace:
     ) -> None:
         self.encoder = encoder or ArcEncoder.from_trees(trees)
         self.copies = copies
-        self.n_jobs = n_jobs
+        self.n_jobs = count_jobs(n_jobs)
         self.client = client
         self.filter_memory = filter_memory
         self.memory = Memory(memory_limit)

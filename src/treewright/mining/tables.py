@@ -21,8 +21,9 @@ from sklearn.utils.validation import (
 )
 
 from treewright._typing import Count, FloatArray, Integers
-from treewright._validate import check_params
-from treewright.errors import InputError, quote
+from treewright._validate import check_params, check_type
+from treewright.data.frames import in_set_output
+from treewright.errors import InputError, quote, show
 from treewright.mining.binning import ClassesToSplit, Interval, NumbersToSplit, SplitTarget, split_range
 from treewright.mining.naming import name_interval
 from treewright.model import Model, Value, expect, saved
@@ -242,7 +243,9 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
         Returns
         -------
         csr_matrix or ndarray of int8, (n_samples, n_indicators)
-            1 where a condition holds, and 0 elsewhere; a sparse matrix if `sparse_output` is True.
+            1 where a condition holds, and 0 elsewhere; a sparse matrix if `sparse_output` is True. After
+            ``set_output(transform="pandas")``, a data frame, whose columns are sparse if `sparse_output` is
+            True.
         """
         check_is_fitted(self)
         columns = list(_read_columns(self._check_table(X, reset=False), self._name, self.kinds_))
@@ -259,7 +262,7 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
         found = csr_matrix(found)
         found.indices = found.indices.astype(np.int32, copy=False)
         found.indptr = found.indptr.astype(np.int32, copy=False)
-        return found if self.sparse_output else found.toarray()
+        return in_set_output(self, found, X) if self.sparse_output else found.toarray()
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
         """Return the conditions as text, such as ``age in [30, 42)`` and ``city = Oslo``.
@@ -324,6 +327,7 @@ class TableBinarizer(TransformerMixin, Model, BaseEstimator):  # type: ignore[mi
         if isinstance(self.categorical_features, str):
             return forced
         names = self._feature_names
+        check_type("categorical_features", self.categorical_features, Iterable, "a list of columns")
         for each in self.categorical_features:
             number = names.index(each) if isinstance(each, str) and each in names else each
             is_number = isinstance(number, int | np.integer) and not isinstance(number, bool)
@@ -536,15 +540,29 @@ def _as_text(value: Any) -> str:  # noqa: ANN401
     return str(value)
 
 
+def _number(labels: npt.NDArray[Any]) -> Integers:
+    """Return a number for each label, or for each combination of labels in two dimensions."""
+    try:
+        axis = 0 if labels.ndim == 2 else None
+        return np.unique(labels, axis=axis, return_inverse=True)[1].reshape(-1)
+    except TypeError as error:
+        raise InputError(f"y is {show(labels)}; expected labels or numbers of one type") from error
+
+
 def _make_target(y: Any, task: str) -> SplitTarget:  # noqa: ANN401
     """Return the target that determines how numbers are split."""
-    labels = np.asarray(y)
+    try:
+        labels = np.asarray(y)
+    except ValueError as error:  # lists of different lengths
+        raise InputError(f"y is {show(y)}; expected a label or a number for each sample") from error
+    if labels.dtype.kind == "O" and any(map(_is_missing, labels.ravel())):
+        raise InputError("y has missing values; expected a label or a number for each sample")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise InputError("y has NaN or infinity; expected finite numbers or labels")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim == 2:  # several labels at a time: each combination is a class
-        labels = np.unique(labels, axis=0, return_inverse=True)[1].reshape(-1)
+        labels = _number(labels)
         task = "classification" if task == "auto" else task
     if labels.ndim != 1:
         raise InputError(f"y has {labels.ndim} dimensions; expected one")
@@ -557,10 +575,10 @@ def _make_target(y: Any, task: str) -> SplitTarget:  # noqa: ANN401
             raise InputError(f"y has the type {labels.dtype}; expected numbers for task='regression'")
         numbers: FloatArray = labels.astype(np.float64)
         return NumbersToSplit(numbers)
-    classes, numbers_of = np.unique(labels, return_inverse=True)
+    numbers_of = _number(labels)
     counts = np.bincount(numbers_of)
-    if len(classes) > MOST_CLASSES:
-        ranks = np.empty(len(classes), dtype=np.int64)
-        ranks[np.argsort(-counts, kind="stable")] = np.arange(len(classes))
+    if len(counts) > MOST_CLASSES:
+        ranks = np.empty(len(counts), dtype=np.int64)
+        ranks[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
         numbers_of = np.minimum(ranks, MOST_CLASSES - 1)[numbers_of]
-    return ClassesToSplit(numbers_of.astype(np.int64), min(len(classes), MOST_CLASSES))
+    return ClassesToSplit(numbers_of.astype(np.int64), min(len(counts), MOST_CLASSES))

@@ -58,7 +58,7 @@ class TaggingSpace(SequenceSpace):
     max_gap : int
         Maximum number of words skipped between two tags of a fragment.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
 
     Attributes
     ----------

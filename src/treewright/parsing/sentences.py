@@ -86,7 +86,7 @@ def split_dev(
 ) -> tuple[list[ConstTree], list[ConstTree]]:
     """Return the training trees and the evaluation trees, without traces and empty trees."""
     check_trees(trees)
-    check_trees(dev or [])
+    check_trees([] if dev is None else dev)
     whole = with_words(trees)
     if not whole:
         raise InputError("there are no training trees with words; expected at least one")

@@ -12,7 +12,7 @@ from rich.table import Table as ConsoleTable
 from rich.text import Text
 
 from treewright._naming import named
-from treewright._typing import Count, Folder, NonNegativeInt, Range
+from treewright._typing import Folder, Jobs, NonNegativeInt, Range
 from treewright.data.bracketed import write_brackets
 from treewright.data.conllu import write_conllu
 from treewright.data.deptree import DepTree
@@ -50,7 +50,7 @@ def run_demo(
     n_sentences: Annotated[int, Range(20)] = 2000,
     random_state: NonNegativeInt = 0,
     out: Folder = FOLDER,
-    n_jobs: Count = 1,
+    n_jobs: Jobs = 1,
     checkpoint: Path | None = None,
 ) -> None:
     """Train a tagger, a parser and a reranker on a generated treebank, and show the results.
@@ -66,7 +66,7 @@ def run_demo(
     out : Path
         Folder for the treebank, the model and an HTML page of the results.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads (-1: all processors); results do not depend on it.
     checkpoint : Path, optional
         Folder for finished steps. If it exists, training resumes from it.
     """

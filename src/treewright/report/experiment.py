@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from treewright._cache import cache_folder
 from treewright._naming import option_name, show_value
-from treewright._typing import Count, NonNegativeInt
+from treewright._typing import Count, Jobs, NonNegativeInt
 from treewright._validate import check_params
 from treewright.errors import InputError
 from treewright.progress import report
@@ -55,10 +55,10 @@ class ThreadedSettings(Settings):
     Parameters
     ----------
     n_jobs : int
-        Number of threads. Results do not depend on it.
+        Number of threads (-1: all processors). Results do not depend on it.
     """
 
-    n_jobs: Count = 1
+    n_jobs: Jobs = 1
 
 
 class Inputs(NamedTuple):

@@ -8,8 +8,8 @@ import numpy as np
 
 from treewright._optional import require
 from treewright._typing import Count
-from treewright._validate import check_choice, check_param
-from treewright.data.files import Target, open_target
+from treewright._validate import check_choice, check_param, check_type
+from treewright.data.files import Target, check_target, open_target
 from treewright.errors import InputError
 from treewright.mining.naming import source_column
 from treewright.mining.rules import Contributions, RuleTable
@@ -59,6 +59,7 @@ def plot_rules(
     """
     check_choice("kind", kind, ("bars", "pairs"))
     check_param("max_shown", max_shown, Count)
+    check_type("rules", rules, RuleTable, "the RuleTable that list_rules returns")
     if not len(rules):
         raise InputError("there are no rules to plot; expected at least one")
     if path is not None:
@@ -89,6 +90,7 @@ def check_table_name(path: str | os.PathLike[str]) -> None:
 
 
 def _check_suffix(path: str | os.PathLike[str], what: str, suffixes: tuple[str, ...]) -> None:
+    check_target("path", path)
     if Path(path).suffix.lower() not in suffixes:
         raise InputError(
             f"{path} is not a file name for {what}; expected one ending in {', '.join(suffixes)}"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import FloatArray, Integers
+from treewright._typing import FloatArray, Integers, RandomState
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel
@@ -17,7 +17,7 @@ from treewright.learn.lists import best_rows
 from treewright.learn.softmax import EXPECTED_LOSS, LIKELIHOOD, SoftmaxRanker
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import KernelVotedPerceptron, VotedPerceptron
-from treewright.model import Model, Submodel, Value, expect, saved
+from treewright.model import Model, Submodel, Value, expect, saved, seeded
 from treewright.progress import report
 from treewright.rerank.views import (
     KernelView,
@@ -100,8 +100,8 @@ class CandidateReranker(Model):
     cache_memory : int
         Cache size in bytes for the features of derived kernels. Features that do not fit are computed again
         each time their list is visited.
-    random_state : int
-        Seed for the order of the lists.
+    random_state : int, Generator, RandomState or None
+        Seed for the order of the lists. With None, results differ between calls.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class CandidateReranker(Model):
         max_iter: int = 100,
         base_weights: Sequence[float] = (1.0,),
         cache_memory: int = 1 << 30,
-        random_state: int = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.kernel = kernel
         self.learner = learner
@@ -170,6 +170,7 @@ class CandidateReranker(Model):
         self.cache_memory = cache_memory
         self.random_state = random_state
 
+    @seeded
     def fit(
         self,
         lists: Sequence[Any],
@@ -283,7 +284,6 @@ class CandidateReranker(Model):
     def _check(self, *, has_dev: bool) -> None:
         check_choice("learner", self.learner, LEARNERS)
         check_integer("cache_memory", self.cache_memory)
-        check_integer("random_state", self.random_state)
         weights = self.base_weights
         if not isinstance(weights, list | tuple | np.ndarray) or not len(weights):
             raise InputError(f"base_weights is {weights!r}; expected a sequence of at least one number")

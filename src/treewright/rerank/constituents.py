@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
 
 from treewright._naming import named, setting
-from treewright._typing import Count, FloatArray, Folds, NonNegativeInt, Range
-from treewright._validate import check_integer, check_params
+from treewright._typing import Count, FloatArray, Folds, Jobs, RandomState, Range
+from treewright._validate import check_choice, check_integer, check_params
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -130,10 +130,10 @@ class ConstituentReranker(ConstituentAnnotator):
         Number of jackknife folds for the candidate lists (default: no folds). Each fold is parsed by a
         parser trained on the others. Without folds, the parser parses its own training sentences, as in the
         paper.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     n_jobs : int
-        Number of threads; it does not change the results.
+        Number of threads (-1: all processors); it does not change the results.
 
     Attributes
     ----------
@@ -201,8 +201,8 @@ class ConstituentReranker(ConstituentAnnotator):
         kernel_weight: Annotated[float, Range(0, 1e12)] | None = None,
         k: Annotated[int, Range(2)] = 20,
         folds: Folds | None = None,
-        random_state: NonNegativeInt = 0,
-        n_jobs: Count = 1,
+        random_state: RandomState = 0,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.parser = parser
         self.others = others
@@ -231,6 +231,8 @@ class ConstituentReranker(ConstituentAnnotator):
         report(str(self.tuning_))
 
     def _check(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            check_choice("kernel", self.kernel, get_args(KernelName))
         check_params(self)
         self._check_parsers()
         self._check_kernel()
@@ -449,7 +451,7 @@ class ConstituentReranker(ConstituentAnnotator):
         k : int
             Maximum number of trees per sentence.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         self.check_is_fitted()
         check_integer("k", k, minimum=1)

@@ -101,7 +101,7 @@ class SubtreeFeatures(Model):
     memory_limit : int, optional
         Memory limit in bytes during mining.
     n_jobs : int
-        Number of threads.
+        Number of threads (-1: all processors).
     """
 
     fields = saved(encoder=ENCODER, keys=KEYS, features=ListOf(Array("i", 2)))
@@ -257,7 +257,7 @@ class ConjunctionFeatures(Model):
     filter_memory : int, optional
         Memory of the Bloom filter in bytes during mining.
     n_jobs : int
-        Number of threads.
+        Number of threads (-1: all processors).
 
     Attributes
     ----------

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from treewright._validate import check_integer
+from treewright._typing import Count
+from treewright._validate import check_integer, check_param, check_type, count_jobs, draw_seed
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
-from treewright.data.deptree import DepTree
+from treewright.data.deptree import DepTree, check_trees
 from treewright.data.documents import deal_folds
+from treewright.data.files import check_target
 from treewright.errors import InputError
 from treewright.parsing.dependency.parser import DependencyParser
 from treewright.parsing.dependency.pruning import Pruner
@@ -87,8 +89,16 @@ def jackknife_lists(
     >>> len(lists), lists.n_candidates
     (20, 60)
     """
+    check_type("parser", parser, DependencyParser, "a DependencyParser")
+    check_trees(trees)
+    if cache is not None:
+        check_target("cache", cache)
+    seed = draw_seed(parser.random_state, checkpoint=cache)
     check_integer("k", k, minimum=1)
     check_integer("folds", folds, minimum=2)
+    check_param("epochs", epochs, Count | None)
+    check_param("runs", runs, Count | None)
+    count_jobs(n_jobs)
     if len(trees) < folds:
         raise InputError(f"{len(trees)} sentences for {folds} folds; expected at least one sentence per fold")
     most_epochs, most_runs = (
@@ -100,12 +110,13 @@ def jackknife_lists(
         jackknife=False,
         patience=None,
         n_jobs=1,
+        random_state=seed,
         # A fitted one has seen all sentences.
         scorer=parser.scorer and parser.scorer.with_params(),
     )
     options = [__version__, SHARED, k, folds, *fold_parser.result_params().items()]
     identity = fingerprint(options, trees)
-    parts, description = deal_folds(trees, folds, by=parser.fold_by, random_state=parser.random_state)
+    parts, description = deal_folds(trees, folds, by=parser.fold_by, random_state=seed)
     report(f"candidate lists: {description}")
     folder = Checkpoint(Path(cache, identity[:24]), identity) if cache is not None else None
     kept = _KeptFolds(folder, with_tags=parser.tags == "predicted")

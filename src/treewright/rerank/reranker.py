@@ -14,9 +14,11 @@ from treewright._typing import (
     FloatArray,
     Folds,
     Fraction,
+    Jobs,
     LimitedMemory,
     NonNegativeFloat,
     NonNegativeInt,
+    RandomState,
     Range,
 )
 from treewright._validate import check_integer, check_params
@@ -25,7 +27,7 @@ from treewright.data.deptree import DepTree, check_trees
 from treewright.errors import InputError
 from treewright.mining.gradient import PAPER_SETTINGS as PAPER_MINING
 from treewright.mining.subtree import MAX_TREES
-from treewright.model import Submodel, Value, expect, saved
+from treewright.model import Submodel, Value, expect, saved, seeded
 from treewright.parsing.dependency.annotator import ParserWrapper
 from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.parser import Candidate, DependencyParser
@@ -152,10 +154,10 @@ class DependencyReranker(ParserWrapper):
     memory_limit : int, optional
         Memory limit of mining, not counting the trees; selected features go to disk. It does not
         change the result. If the limit is too small, the error gives the minimum.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     n_jobs : int
-        Number of threads; it does not change the results.
+        Number of threads (-1: all processors); it does not change the results.
 
     Attributes
     ----------
@@ -274,8 +276,8 @@ class DependencyReranker(ParserWrapper):
         significance_level: Fraction | None = 0.05,
         filter_memory: LimitedMemory | None = None,
         memory_limit: LimitedMemory | None = None,
-        random_state: NonNegativeInt = 0,
-        n_jobs: Count = 1,
+        random_state: RandomState = 0,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.parser = parser
         self.space = space
@@ -309,6 +311,7 @@ class DependencyReranker(ParserWrapper):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @seeded
     def fit(
         self,
         trees: Sequence[DepTree],

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright._validate import check_param, check_type
 from treewright.data.consttree import ConstTree, Span, unescape_word
 from treewright.data.heads import PUNCTUATION, head_words
 from treewright.data.propbank import Proposition, PropSentence
@@ -148,6 +149,7 @@ def iter_shapes(arguments: Iterable[Argument]) -> Iterator[tuple[Argument, Shape
     """Yield arguments with the shapes of their trees; consecutive arguments of one tree share its shape."""
     tree, shape = None, None
     for argument in arguments:
+        check_type("argument", argument, Argument, "an Argument")
         if shape is None or argument.tree is not tree:
             tree, shape = argument.tree, shape_of(argument.tree)
         _check(argument, shape)
@@ -196,6 +198,8 @@ def find_arguments(
     >>> found.arguments[0].lemma, found.arguments[0].label
     ('swear', 'ARG0')
     """
+    check_param("parts", parts, bool)
+    check_param("verbal", verbal, bool)
     found = []
     n_unmatched = 0
     for tree, sentence in pair_sentences(trees, sentences):
@@ -257,6 +261,8 @@ def pair_sentences(
     trees: Iterable[ConstTree], sentences: Iterable[PropSentence]
 ) -> Iterator[tuple[ConstTree, PropSentence]]:
     """Yield trees with their PropBank sentences; check that both have the same words."""
+    for name, given in (("trees", trees), ("sentences", sentences)):
+        check_type(name, given, Iterable, "a list")
     trees, sentences = list(trees), list(sentences)
     if len(trees) != len(sentences):
         raise InputError(

@@ -1,7 +1,7 @@
 """RoleLabeler: predicates, arguments and semantic roles of parsed sentences."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from treewright._typing import Count, FileName, FloatArray, NonNegativeInt, Range
-from treewright._validate import check_params
+from treewright._typing import FileName, FloatArray, Jobs, RandomState, Range
+from treewright._validate import check_params, check_type
 from treewright._version import __version__
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree, Span, unescape_word
 from treewright.data.formats import open_told
 from treewright.data.propbank import Proposition, PropSentence, format_sentence, iter_props
-from treewright.errors import InputError
+from treewright.errors import InputError, show
 from treewright.metrics import roles as score_roles
-from treewright.model import Submodel, saved
+from treewright.model import Submodel, saved, seeded
 from treewright.parsing.sentences import list_trees
 from treewright.progress import report
 from treewright.progress import task as begin_task
@@ -71,10 +71,10 @@ class RoleLabeler(Annotator):
         the templates.
     C : float, optional
         Inverse regularisation strength (default: depends on the kernel).
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     n_jobs : int
-        Number of threads; it does not change the results.
+        Number of threads (-1: all processors); it does not change the results.
 
     Attributes
     ----------
@@ -118,8 +118,8 @@ class RoleLabeler(Annotator):
         kernel: RoleKernel = "linear",
         features: Literal["standard", "extended"] | str = "extended",
         C: Annotated[float, Range(1e-9, 1e9)] | None = None,  # noqa: N803
-        random_state: NonNegativeInt = 0,
-        n_jobs: Count = 1,
+        random_state: RandomState = 0,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.predicates = predicates
         self.kernel = kernel
@@ -154,6 +154,7 @@ class RoleLabeler(Annotator):
         training = read_pairs(train, props)
         return *training, read_pairs(dev, dev_props) if dev is not None and dev_props is not None else None
 
+    @seeded
     def fit(
         self,
         trees: Sequence[ConstTree],
@@ -177,6 +178,12 @@ class RoleLabeler(Annotator):
             as without an interruption.
         """
         self._check()
+        for name, given in (("trees", trees), ("sentences", sentences)):
+            check_type(name, given, Iterable, "a list")
+        if dev is not None and not (isinstance(dev, Sequence) and len(dev) == 2):
+            raise InputError(f"dev is {show(dev)}; expected a pair of trees and sentences")
+        if dev is not None:
+            list(pair_sentences(*dev))
         trees, sentences = list(trees), list(sentences)
         pairs = list(pair_sentences(trees, sentences))
         wanted = self.keep_learnt(sentences)

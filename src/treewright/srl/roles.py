@@ -1,15 +1,15 @@
 """RoleClassifier: classification of the semantic roles of arguments (Moschitti 2006, section 4)."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from sklearn.base import BaseEstimator
 
-from treewright._typing import Count, FloatArray, Memory, NonNegativeInt, Range
-from treewright._validate import check_choice, check_integer, check_params
+from treewright._typing import Count, FloatArray, Jobs, Memory, RandomState, Range
+from treewright._validate import check_choice, check_integer, check_items, check_params, check_type
 from treewright.data.consttree import ConstTree
 from treewright.data.svmlight import SparseVector, stack_vectors
 from treewright.errors import InputError
@@ -20,7 +20,7 @@ from treewright.kernels.examples import KernelField
 from treewright.kernels.linearize import LinearizedTreeClassifier
 from treewright.kernels.machines import TreeKernelClassifier
 from treewright.mining.classifier import ConjunctionClassifier
-from treewright.model import Model, Submodel, Value, expect, saved
+from treewright.model import Model, Submodel, Value, expect, saved, seeded
 from treewright.srl.arguments import Argument, argument_trees, merge_adjuncts
 from treewright.srl.features import FeatureTable, read_templates
 from treewright.srl.linear import LinearMachine, read_names
@@ -105,10 +105,10 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         Tolerance of the stopping criterion of the SVM.
     cache_memory : int
         Size of the kernel cache in bytes.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     n_jobs : int
-        Number of threads; it does not change the results.
+        Number of threads (-1: all processors); it does not change the results.
 
     Attributes
     ----------
@@ -166,8 +166,8 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         threshold: Annotated[float, Range(0, 1e12)] | Literal["auto"] = 10.0,
         tol: Annotated[float, Range(1e-12, 1)] = 1e-2,
         cache_memory: Memory = 4 << 30,
-        random_state: NonNegativeInt = 0,
-        n_jobs: Count = 1,
+        random_state: RandomState = 0,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.kernel = kernel
         self.features = features
@@ -182,6 +182,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @seeded
     def fit(
         self,
         arguments: Sequence[Argument],
@@ -199,6 +200,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
             the same result as without an interruption.
         """
         self.check()
+        check_type("arguments", arguments, Iterable, "a list of Argument")
         arguments = list(arguments)
         labels = self._labels(arguments)
         self.classes_ = sorted(set(labels))
@@ -216,12 +218,11 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _labels(self, arguments: Sequence[Argument]) -> list[str]:
+        check_items("arguments", arguments, Argument, "Argument")
         if not arguments:
             raise InputError("no arguments; expected at least one")
         labels = []
         for number, argument in enumerate(arguments):
-            if not isinstance(argument, Argument):
-                raise InputError(f"argument {number} is a {type(argument).__name__}; expected an Argument")
             if argument.label is None:
                 raise InputError(f"argument {number} has no label; expected its role")
             labels.append(merge_adjuncts(argument.label) if self.adjuncts == "merged" else argument.label)
@@ -339,6 +340,7 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
             The scores, in the order of `classes_`; all 0 if there is only one role.
         """
         self.check_is_fitted()
+        check_items("arguments", arguments, Argument, "Argument")
         if self.model_ is None or not arguments:
             return np.zeros((len(arguments), len(self.classes_)))
         model = self.model_
@@ -438,6 +440,8 @@ class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
 
     def check(self) -> None:
         """Validate the parameters."""
+        if not isinstance(self.kernel, Kernel):
+            check_choice("kernel", self.kernel, KERNELS)
         check_params(self)
         read_templates(self.features)
 

@@ -13,8 +13,8 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count, FileName, IntArray, NonNegativeInt
-from treewright._validate import check_integer, check_params
+from treewright._typing import Count, FileName, IntArray, RandomState
+from treewright._validate import check_integer, check_params, draw_seed
 from treewright._version import __version__
 from treewright.annotation.conllu import ConlluFormatter, open_words
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
@@ -25,7 +25,7 @@ from treewright.data.deptree import DepTree, check_trees
 from treewright.data.documents import FoldBy, deal_folds
 from treewright.data.formats import check_kind
 from treewright.errors import InputError
-from treewright.model import Array, Record, Submodel, Value, expect, saved
+from treewright.model import Array, Record, Submodel, Value, expect, saved, seeded
 from treewright.native.tagging.classifier import LOWER, EncodedText, Lexicon
 from treewright.progress import report, silenced
 from treewright.scale import Client, map_jobs
@@ -161,8 +161,8 @@ class Tagger(Annotator):
         Number of passes over the training sentences.
     runs : int
         Number of training runs whose weights are averaged.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class Tagger(Annotator):
         lemmatizer_=Submodel(Lemmatizer, optional=True),
     )
 
-    def __init__(self, *, epochs: Count = 8, runs: Count = 3, random_state: NonNegativeInt = 0) -> None:
+    def __init__(self, *, epochs: Count = 8, runs: Count = 3, random_state: RandomState = 0) -> None:
         self.epochs = epochs
         self.runs = runs
         self.random_state = random_state
@@ -223,6 +223,7 @@ class Tagger(Annotator):
         development = read_conllu(dev, require_heads=False) if dev else None
         return read_conllu(train, require_heads=False), development
 
+    @seeded
     def fit(
         self,
         trees: Sequence[DepTree],
@@ -244,6 +245,8 @@ class Tagger(Annotator):
         """
         check_params(self)
         check_trees(trees)
+        if dev is not None:
+            check_trees(dev)
         gold = _labels(trees)
         if not gold:
             raise InputError("there are no training sentences with words; expected at least one")
@@ -447,7 +450,7 @@ def jackknife(
     folds: int,
     fold_by: FoldBy = "document",
     n_jobs: int = 1,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     tagger: Tagger | None = None,
     client: Client | None = None,
 ) -> list[DepTree]:
@@ -462,21 +465,20 @@ def jackknife(
     fold_by : {"document", "block"}
         Assign whole documents to folds, or blocks of consecutive sentences within documents.
     n_jobs : int
-        Number of threads; it does not change the result.
-    random_state : int
-        Seed for the assignment of documents to folds.
+        Number of threads (-1: all processors); it does not change the result.
+    random_state : int, Generator, RandomState or None
+        Seed for the assignment of documents to folds. With None, results differ between calls.
     tagger : Tagger, optional
         Tagger whose parameters are used, except `runs`, which is 1 to save time; it is not changed.
     client : distributed.Client, optional
         Dask client to run on instead of local threads; it does not change the result.
     """
     check_integer("folds", folds, minimum=2)
-    check_integer("random_state", random_state)
     if len(trees) < folds:
         raise InputError(f"{len(trees)} sentences for {folds} folds; expected at least one sentence per fold")
     tagger = tagger or Tagger()
-    options = {"epochs": tagger.epochs, "runs": 1, "random_state": tagger.random_state}
-    parts, description = deal_folds(trees, folds, by=fold_by, random_state=random_state)
+    options = {"epochs": tagger.epochs, "runs": 1, "random_state": draw_seed(tagger.random_state)}
+    parts, description = deal_folds(trees, folds, by=fold_by, random_state=draw_seed(random_state))
     report(f"jackknife tagging: {description}")
     bare = [_tagged_words(tree) for tree in trees]
     tagged = list(trees)

@@ -9,13 +9,13 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Booleans, Count, Integers, NonNegativeInt
+from treewright._typing import Booleans, Count, Integers, RandomState
 from treewright._validate import check_params
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree, ExtraLine, check_trees
 from treewright.errors import InputError
-from treewright.model import Array, Model, Record, Submodel, Value, expect, saved
+from treewright.model import Array, Model, Record, Submodel, Value, expect, saved, seeded
 from treewright.native.tagging.boundaries import (
     FIRST,
     LOWER,
@@ -279,8 +279,8 @@ class Tokenizer(Model):
     ----------
     epochs : int
         Number of passes over the training text.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
 
     Attributes
     ----------
@@ -326,10 +326,11 @@ class Tokenizer(Model):
         words_=Array("u", low=1, is_increasing=True),
     )
 
-    def __init__(self, *, epochs: Count = 10, random_state: NonNegativeInt = 0) -> None:
+    def __init__(self, *, epochs: Count = 10, random_state: RandomState = 0) -> None:
         self.epochs = epochs
         self.random_state = random_state
 
+    @seeded
     def fit(
         self,
         trees: Sequence[DepTree],
@@ -352,6 +353,8 @@ class Tokenizer(Model):
         """
         check_params(self)
         check_trees(trees)
+        if dev is not None:
+            check_trees(dev)
         sentences = [surface_tokens(tree) for tree in trees if len(tree)]
         if not sentences:
             raise InputError("there are no training sentences with words; expected at least one")

@@ -7,8 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
-from treewright._typing import Count, NonNegativeInt, Range
-from treewright._validate import check_params
+from treewright._typing import Count, Jobs, NonNegativeInt, Range
+from treewright._validate import check_params, count_jobs
 
 Result = TypeVar("Result")
 
@@ -32,7 +32,7 @@ class ServiceLimits:
     queue : int
         Maximum number of requests in the queue while all threads are busy.
     n_jobs : int
-        Number of threads that parse.
+        Number of threads that parse (-1: all processors).
     """
 
     max_characters: Count = 10_000
@@ -41,7 +41,7 @@ class ServiceLimits:
     max_trees: Count = 500
     seconds: Annotated[float, Range(1e-3, 86_400)] = 20.0
     queue: NonNegativeInt = 32
-    n_jobs: Count = 2
+    n_jobs: Jobs = 2
 
     def __post_init__(self) -> None:
         check_params(self)
@@ -78,6 +78,7 @@ class WorkLine:
 
     def __init__(self, limits: ServiceLimits) -> None:
         self._limits = limits
+        self._n_threads = count_jobs(limits.n_jobs)
         self._threads: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._n_unfinished = 0
@@ -85,12 +86,12 @@ class WorkLine:
     @property
     def running(self) -> int:
         """Number of busy threads."""
-        return min(self._n_unfinished, self._limits.n_jobs)
+        return min(self._n_unfinished, self._n_threads)
 
     @property
     def waiting(self) -> int:
         """Number of jobs in the queue."""
-        return max(0, self._n_unfinished - self._limits.n_jobs)
+        return max(0, self._n_unfinished - self._n_threads)
 
     async def run(self, function: Callable[[], Result]) -> Result:
         """Call `function` in a thread and return its result.
@@ -116,11 +117,11 @@ class WorkLine:
 
     def _submit(self, function: Callable[[], Result]) -> Future[Result]:
         with self._lock:
-            if self._n_unfinished >= self._limits.n_jobs + self._limits.queue:
+            if self._n_unfinished >= self._n_threads + self._limits.queue:
                 found = f"{self.running} requests are running and {self.waiting} are waiting"
                 raise BusyError(f"{found}; try again later")
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(self._limits.n_jobs, thread_name_prefix="treewright")
+                self._threads = ThreadPoolExecutor(self._n_threads, thread_name_prefix="treewright")
             future = self._threads.submit(function)
             self._n_unfinished += 1
         future.add_done_callback(self._leave)

@@ -96,5 +96,5 @@ def test_a_sentence_of_one_tree_has_no_reasons(parser):
 
 
 def test_arc_reasons_of_text_are_refused(parser):
-    with pytest.raises(InputError, match="the sentences are a str; expected a list of DepTree"):
+    with pytest.raises(InputError, match="the sentences are of type str; expected a list of DepTree"):
         parser.arc_reasons("text")

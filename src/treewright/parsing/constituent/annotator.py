@@ -16,6 +16,7 @@ from treewright.data.consttree import LABEL, ConstTree, escape
 from treewright.data.deptree import DepTree
 from treewright.data.formats import open_told
 from treewright.errors import InputError, quote
+from treewright.model import seeded
 from treewright.parsing.sentences import read_treebanks, split_dev
 from treewright.tagging.tagger import Tagger
 
@@ -29,7 +30,6 @@ class ConstituentAnnotator(Annotator):
     can = frozenset({"k", "tags", "draw", "raw", "language"})
     n_at_once = 100
     n_sent = 50
-    random_state: int
     tagger_: Tagger | None
 
     @staticmethod
@@ -49,6 +49,7 @@ class ConstituentAnnotator(Annotator):
         """
         return read_treebanks(train, dev, max_length=max_length)
 
+    @seeded
     def fit(
         self,
         trees: Sequence[ConstTree],

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range, TagSource
-from treewright._validate import check_integer, check_params
+from treewright._typing import Count, Folds, Fraction, Jobs, RandomState, Range, TagSource
+from treewright._validate import check_integer, check_params, count_jobs
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences, missing_tags
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -140,10 +140,10 @@ class ConstituentParser(ConstituentAnnotator):
     atoms : str, optional
         Table of atomic features; "paper" uses only the attributes of the paper. The default is
         `treewright.parsing.constituent.atoms.ATOMS`; "paper" has the same groups of items.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     n_jobs : int
-        Number of threads; it does not change the results.
+        Number of threads (-1: all processors); it does not change the results.
 
     Attributes
     ----------
@@ -215,8 +215,8 @@ class ConstituentParser(ConstituentAnnotator):
         runs: Count = 1,
         folds: Folds = 5,
         atoms: str | None = None,
-        random_state: NonNegativeInt = 0,
-        n_jobs: Count = 1,
+        random_state: RandomState = 0,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.strategy = strategy
         self.tags: str = tags
@@ -394,11 +394,11 @@ class ConstituentParser(ConstituentAnnotator):
         k : int
             Maximum number of trees per sentence.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         self.check_is_fitted()
-        n_jobs = self.n_jobs if n_jobs is None else n_jobs
-        for name, value in (("k", k), ("n_jobs", n_jobs), ("max_inferences", self.max_inferences)):
+        n_jobs = count_jobs(self.n_jobs if n_jobs is None else n_jobs)
+        for name, value in (("k", k), ("max_inferences", self.max_inferences)):
             check_integer(name, value, minimum=1)
         return self._search(sentences, k, n_jobs=n_jobs, max_inferences=self.max_inferences)
 
@@ -407,7 +407,7 @@ class ConstituentParser(ConstituentAnnotator):
     ) -> list[list[Parse]]:
         sentences = list_sentences(sentences, self)
         read = read_sentences(sentences, self, None if self.needs_tags else self.tagger_)
-        size = max(1, -(-len(read) // n_jobs))
+        size = max(1, -(-len(read) // count_jobs(n_jobs)))
         parts = [read[begin : begin + size] for begin in range(0, len(read), size)]
         with task("parsing", total=len(read)) as counted:
 
@@ -441,7 +441,7 @@ class ConstituentParser(ConstituentAnnotator):
             Trees with the words of the sentence, and with its tags unless the parser predicts them. A root
             label that is not a constituent label is replaced by the parser's own root.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
 
         Returns
         -------
@@ -449,10 +449,9 @@ class ConstituentParser(ConstituentAnnotator):
             The scores.
         """
         self.check_is_fitted()
-        n_jobs = self.n_jobs if n_jobs is None else n_jobs
-        check_integer("n_jobs", n_jobs, minimum=1)
-        trees = list(trees)
+        n_jobs = count_jobs(self.n_jobs if n_jobs is None else n_jobs)
         check_trees(trees)
+        trees = list(trees)
         for at, tree in enumerate(trees, 1):
             if tree.is_leaf and self.needs_tags:
                 raise missing_tags(f"tree {at} has no tags", self, expected="trees with tags")

@@ -81,7 +81,7 @@ class Learners:
     random_state : int
         Seed of the random number generator.
     n_jobs : int
-        Number of threads.
+        Number of threads (-1: all processors).
     checkpoint : Checkpoint, optional
         Checkpoint that stores each step, and from which training resumes.
 

@@ -41,7 +41,7 @@ class ForestMiner:
         Minimum probability of a head under the linear model, relative to the best head.
     random_state : int
     n_jobs : int
-        Number of threads.
+        Number of threads (-1: all processors).
     """
 
     threshold: float

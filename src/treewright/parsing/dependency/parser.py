@@ -12,9 +12,10 @@ from treewright._typing import (
     Count,
     FileName,
     Fraction,
+    Jobs,
     LiftingScheme,
     NonNegativeFloat,
-    NonNegativeInt,
+    RandomState,
     Range,
     TagSource,
     TreeCount,
@@ -31,7 +32,7 @@ from treewright.data.projective import deprojectivize
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.learn.weights import LARGEST_WEIGHT
-from treewright.model import Submodel, Unfitted, Value, saved
+from treewright.model import Submodel, Unfitted, Value, saved, seeded
 from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.parsing.dependency.combined import CombinedScorer, best_relations, given_scores
@@ -150,8 +151,8 @@ class DependencyParser(DependencyAnnotator):
         Early-stopping patience in epochs (needs a dev set). The best epoch is kept.
     bound : float
         Maximum step size of a MIRA update for one constraint.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     table_bits : int
         Binary logarithm of the size of the weight table.
     pruning_threshold : float
@@ -191,7 +192,7 @@ class DependencyParser(DependencyAnnotator):
         has minimum Bayes risk, and takes more time. "auto" uses "heads" for parsers with mined features,
         whose probabilities are better than those of a linear model alone.
     n_jobs : int
-        Number of threads; it does not change the results.
+        Number of threads (-1: all processors); it does not change the results.
 
     Attributes
     ----------
@@ -275,7 +276,7 @@ class DependencyParser(DependencyAnnotator):
         jackknife: bool = False,
         patience: Count | None = None,
         bound: NonNegativeFloat = 1.0,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
         table_bits: TableBits = 23,
         pruning_threshold: Fraction = THRESHOLD,
         max_heads: Count = MAX_HEADS,
@@ -290,7 +291,7 @@ class DependencyParser(DependencyAnnotator):
         mining_degree: Literal[1, 2, 3] = 2,
         mining_significance: Fraction | None = 0.05,
         predict_by: Literal["auto", "score", "heads"] = "auto",
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.order = order
         self.k = k
@@ -336,6 +337,7 @@ class DependencyParser(DependencyAnnotator):
         development = read_conllu(dev) if dev else None
         return read_conllu(train), development
 
+    @seeded
     def fit(
         self,
         trees: Sequence[DepTree],
@@ -794,6 +796,8 @@ class DependencyParser(DependencyAnnotator):
         if self.combine == "joint" and not self.scorer_has("score_arcs"):
             found = f"{setting('combine', 'joint')} does not work with a scorer without arc scores"
             raise InputError(f"{found}; expected {setting('combine', 'sum')}")
+        if dev is not None:
+            check_trees(dev)
         if dev is not None and not any(len(tree) for tree in dev):
             raise InputError("the dev set has no words; expected sentences with words, or no dev set")
         n_sentences = sum(len(tree) > 0 for tree in trees)

@@ -140,7 +140,7 @@ def find_parses(
     k : int
         Maximum number of derivations per sentence.
     n_jobs : int
-        Number of threads.
+        Number of threads (-1: all processors).
     """
 
     def search(batch: list[int]) -> list[list[FoundDerivation]]:

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range, TagSource
-from treewright._validate import check_choice, check_integer, check_params
+from treewright._typing import Count, Folds, Fraction, Jobs, RandomState, Range, TagSource
+from treewright._validate import check_choice, check_integer, check_params, count_jobs
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -38,7 +38,7 @@ from treewright.progress import report, task, track
 from treewright.scale import one_blas_thread
 from treewright.tagging.tagger import Tagger
 
-SEARCH_COUNTS = ("beam", "branching", "max_projections", "n_jobs")
+SEARCH_COUNTS = ("beam", "branching", "max_projections")
 MIN_UNKNOWN = 5
 """Minimum total count of a tag's rare words for the tag to have its own unknown word."""
 SPARE = 2
@@ -108,13 +108,14 @@ class LeftCornerParser(ConstituentAnnotator):
         Maximum number of consecutive projections.
     folds : int
         Number of jackknife folds for tagging.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     device : str
         PyTorch device for training ("auto": a GPU if there is one). On a GPU, the order of sums is not fixed,
         so that results vary slightly.
     n_jobs : int
-        Number of threads. It does not change parses, but may change the last bits of trained weights.
+        Number of threads (-1: all processors). It does not change parses, but may change the last bits of
+        trained weights.
 
     Attributes
     ----------
@@ -184,9 +185,9 @@ class LeftCornerParser(ConstituentAnnotator):
         branching: Count = 10,
         max_projections: Count = 5,
         folds: Folds = 5,
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
         device: Literal["auto", "cpu", "cuda"] | str = "auto",
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.tags: str = tags
         self.cell = cell
@@ -325,11 +326,11 @@ class LeftCornerParser(ConstituentAnnotator):
         k : int
             Maximum number of trees per sentence.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         self.check_is_fitted()
-        n_jobs = self.n_jobs if n_jobs is None else n_jobs
-        counts = {"k": k, "n_jobs": n_jobs, **{name: getattr(self, name) for name in SEARCH_COUNTS}}
+        n_jobs = count_jobs(self.n_jobs if n_jobs is None else n_jobs)
+        counts = {"k": k, **{name: getattr(self, name) for name in SEARCH_COUNTS}}
         for name, value in counts.items():
             check_integer(name, value, minimum=1)
         return self._search(sentences, k, n_jobs=n_jobs, beam=self.beam)

@@ -96,7 +96,7 @@ class Trainer:
     settings : NetworkSettings
         Training settings.
     n_jobs : int
-        Number of threads; it changes only the last bits of weights.
+        Number of threads (-1: all processors); it changes only the last bits of weights.
     """
 
     def __init__(self, sizes: Sizes, settings: NetworkSettings, *, n_jobs: int = 1) -> None:

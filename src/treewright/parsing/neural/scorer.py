@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from treewright._naming import setting
 from treewright._optional import require
-from treewright._typing import Count, FileName, FolderName, NonNegativeInt, Range
-from treewright._validate import GIVEN, check_params
+from treewright._typing import Count, FileName, FolderName, Jobs, NonNegativeInt, RandomState, Range
+from treewright._validate import GIVEN, check_params, draw_seed
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
@@ -85,10 +85,10 @@ class NeuralScorer(PartScorer):
         Precision of training; bfloat16 is faster on GPUs.
     device : str
         PyTorch device for training, such as "cpu" or "cuda" ("auto": a GPU if there is one).
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     n_jobs : int
-        Number of threads for training on a CPU.
+        Number of threads (-1: all processors) for training on a CPU.
 
     Attributes
     ----------
@@ -162,8 +162,8 @@ class NeuralScorer(PartScorer):
         encoder_learning_rate: Annotated[float, Range(0, 1)] = 2e-5,
         precision: Literal["float32", "bfloat16"] = "float32",
         device: str = "auto",
-        random_state: NonNegativeInt = 0,
-        n_jobs: Count = 1,
+        random_state: RandomState = 0,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.units = units
         self.layers = layers
@@ -243,6 +243,8 @@ class NeuralScorer(PartScorer):
         single_root = all((tree.heads == 0).sum() == 1 for tree in trees if len(tree))
         sentences = [tree for tree in trees if len(tree)]
 
+        seed = draw_seed(self.random_state, checkpoint=checkpoint)
+
         def train(number: int) -> Weights:
             settings = TrainingSettings(
                 epochs=self.epochs,
@@ -252,7 +254,7 @@ class NeuralScorer(PartScorer):
                 device=device,
                 precision=self.precision,
                 patience=self.patience if dev else None,
-                random_state=self.random_state + number,
+                random_state=seed + number,
                 tune_encoder=self.tune_encoder,
                 encoder_learning_rate=self.encoder_learning_rate,
             )

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from treewright._validate import count_jobs
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
@@ -61,7 +62,7 @@ def train_networks(
     The returned weights are rounded to the precision of saved models, so that saving does not change scores.
     """
     n_threads = torch.get_num_threads()
-    torch.set_num_threads(n_jobs)
+    torch.set_num_threads(count_jobs(n_jobs))
     found = []
     try:
         for number in range(n_networks):

@@ -9,8 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._optional import require
-from treewright._typing import Count, FloatArray, Folds, Fraction, NonNegativeInt, Range, TagSource
-from treewright._validate import check_integer, check_params
+from treewright._typing import (
+    Count,
+    FloatArray,
+    Folds,
+    Fraction,
+    Jobs,
+    RandomState,
+    Range,
+    TagSource,
+)
+from treewright._validate import check_integer, check_params, count_jobs
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -112,13 +121,13 @@ class SpanParser(ConstituentAnnotator):
         Number of jackknife folds for tagging.
     precision : {"float32", "bfloat16"}
         Precision of training; bfloat16 is faster on GPUs.
-    random_state : int
-        Seed of the random number generator.
+    random_state : int, Generator, RandomState or None
+        Seed of the random number generator. With None, results differ between calls.
     device : str
         PyTorch device for training ("auto": a GPU if there is one).
     n_jobs : int
-        Number of threads. It does not change parses, but may change the last bits of weights trained on a
-        CPU.
+        Number of threads (-1: all processors). It does not change parses, but may change the last bits of
+        weights trained on a CPU.
 
     Attributes
     ----------
@@ -176,9 +185,9 @@ class SpanParser(ConstituentAnnotator):
         networks: Count = 1,
         folds: Folds = 5,
         precision: Literal["float32", "bfloat16"] = "float32",
-        random_state: NonNegativeInt = 0,
+        random_state: RandomState = 0,
         device: Literal["auto", "cpu", "cuda"] | str = "auto",
-        n_jobs: Count = 1,
+        n_jobs: Jobs = 1,
     ) -> None:
         self.tags: str = tags
         self.units = units
@@ -333,7 +342,7 @@ class SpanParser(ConstituentAnnotator):
         k : int
             Maximum number of trees per sentence.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         n_jobs = self._check_jobs(n_jobs)
         check_integer("k", k, minimum=1)
@@ -422,7 +431,7 @@ class SpanParser(ConstituentAnnotator):
         trees : sequence of ConstTree
             Trees with the words of the sentence, and with its tags unless the parser predicts them.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         n_jobs = self._check_jobs(n_jobs)
         trees = list(trees)
@@ -491,7 +500,7 @@ class SpanParser(ConstituentAnnotator):
         min_probability : float
             Minimum probability of a returned constituent.
         n_jobs : int, optional
-            Number of threads (default: the parameter `n_jobs`).
+            Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         n_jobs = self._check_jobs(n_jobs)
         if not 0 <= min_probability <= 1:
@@ -554,9 +563,7 @@ class SpanParser(ConstituentAnnotator):
 
     def _check_jobs(self, n_jobs: int | None) -> int:
         self.check_is_fitted()
-        n_jobs = self.n_jobs if n_jobs is None else n_jobs
-        check_integer("n_jobs", n_jobs, minimum=1)
-        return n_jobs
+        return count_jobs(self.n_jobs if n_jobs is None else n_jobs)
 
     def _check(self) -> None:
         check_params(self)
