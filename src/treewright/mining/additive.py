@@ -75,7 +75,7 @@ SEARCHED = (3, 3)
 """Numbers of columns of a chain that are searched for conjunctions: at equal distances, and those with the
 largest weights in the linear model."""
 FINAL_TOL = 1e-5
-MOST_ROUNDS, ROUNDS_PER_STEP, TREE_PATIENCE = 100, 10, 5
+MOST_ROUNDS, ROUNDS_PER_STEP, TREE_PATIENCE = 60, 10, 5
 """Maximum number of rounds of boosted trees, the number of rounds that are grown for each step of the search,
 and the number of rounds without a gain that ends them. With long chains, more rounds are grown for a step, in
 proportion to the number of entries that they save."""
