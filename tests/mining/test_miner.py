@@ -405,3 +405,12 @@ def test_conjunctions_whose_parts_say_nothing_are_found_and_no_others():
     classifier = tw.ConjunctionClassifier(degree=4).fit(data.X[:4000], data.y[:4000])
     assert set(classifier.conjunctions_) == set(data.conjunctions)
     assert classifier.score(data.X[4000:], data.y[4000:]) > data.best_accuracy - 0.03
+
+
+@pytest.mark.parametrize("threshold", [1, 5, 20])
+def test_thousands_of_redundant_conjunctions_do_not_make_all_weights_zero(threshold):
+    number = np.arange(200)
+    X = np.array([number >= cut for cut in range(4, 200, 4)] + [number < cut for cut in range(4, 200, 4)]).T
+    classifier = tw.ConjunctionClassifier(threshold=threshold).fit(X, number > 99)
+    assert classifier.conjunctions_
+    assert classifier.score(X, number > 99) == 1

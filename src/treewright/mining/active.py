@@ -148,7 +148,12 @@ class ActiveFeatures:
         """
         n_samples = self._problem.n_samples
         _, worst = self.assess(threshold)
-        n_moving, n_alternatives = count_moving(self._design, self._problem.alternatives, worst)
+        alternatives = self._problem.alternatives
+        n_moving, n_alternatives = count_moving(self._design, alternatives, worst)
+        if not n_moving:  # no violators: steps that would suit all samples
+            begins, ends = alternatives.indptr[:-1], alternatives.indptr[1:]
+            some = np.where(ends - begins > 1, begins, -1)
+            n_moving, n_alternatives = count_moving(self._design, alternatives, some)
         rate = max(1, n_alternatives) / max(1, n_moving)
         penalties = np.full(len(self._weights), threshold / max(1, n_samples))
         paces = rate / np.sqrt(np.maximum(1, self._uses))
