@@ -38,8 +38,8 @@ from treewright.scale import one_blas_thread
 
 LINEAR_PENALTIES = (NO_WEIGHT, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 """L2 penalties of single columns, from infinite (only the intercept remains) to almost no shrinkage."""
-PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-FIRST_PENALTY = 2
+PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+FIRST_PENALTY = 4
 """L2 penalties of conjunctions, and the index of the first one to try."""
 FIRST_BATCH, BATCH_GROWTH = 16, 1.5
 """Maximum size of a batch: `FIRST_BATCH` or, if larger, `BATCH_GROWTH` times the number of conjunctions so
@@ -75,14 +75,15 @@ SEARCHED = (3, 3)
 """Numbers of columns of a chain that are searched for conjunctions: at equal distances, and those with the
 largest weights in the linear model."""
 FINAL_TOL = 1e-5
-MOST_ROUNDS, ROUNDS_PER_STEP, TREE_PATIENCE = 60, 10, 5
+MOST_ROUNDS, ROUNDS_PER_STEP, TREE_PATIENCE = 100, 10, 5
 """Maximum number of rounds of boosted trees, the number of rounds that are grown for each step of the search,
 and the number of rounds without a gain that ends them. With long chains, more rounds are grown for a step, in
 proportion to the number of entries that they save."""
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the scores that boosted trees can get."""
-SHARE_GAIN = 1.0
-"""Minimum improvement of the loss by boosted trees, in standard errors."""
+SHARE_GAIN, MATERIAL = 1.0, 0.005
+"""Minimum improvement of the loss by boosted trees, in standard errors and relative to the loss without any
+columns."""
 TREND = 5
 """Number of rounds from which the further improvement of boosted trees is estimated."""
 OUT_OF_REACH = (5.0, 1.0)
@@ -369,7 +370,8 @@ class AdditiveFit:
         }
         share = min(SHARES, key=lambda each: self._mean(mixed[each]))
         gain = without - mixed[share]
-        is_better = self._mean(gain) > SHARE_GAIN * self._error(gain)
+        least = max(SHARE_GAIN * self._error(gain), MATERIAL * boosted.first_loss)
+        is_better = self._mean(gain) > least
         verdict = f"a share of {share:g} of the scores" if is_better else "not used"
         report(f"boosted trees: {verdict}, held-out loss {self._mean(mixed[share]):.5f}")
         return share if is_better else 0.0
@@ -487,8 +489,8 @@ class _BoostedSplits:
     ----------
     n_rounds : int
         Number of rounds with the lowest held-out loss.
-    loss : float
-        The held-out loss after these rounds.
+    loss, first_loss : float
+        The held-out loss after these rounds, and before the first.
     scores : list of ndarray
         The scores of all rows after these rounds, for each split.
     """
@@ -500,6 +502,7 @@ class _BoostedSplits:
         self._losses: list[float] = []
         self._has_ended = False
         self._note()
+        self.first_loss = self.loss
 
     def _note(self) -> None:
         """Measure the held-out loss, and keep the scores if it is the lowest."""
