@@ -11,7 +11,8 @@ from sklearn.multioutput import MultiOutputClassifier
 
 import treewright as tw
 from treewright.errors import InputError
-from treewright.mining.additive import StepReport, distinct_columns
+from treewright.learn.chains import distinct_columns
+from treewright.mining.additive import StepReport
 
 
 def parity_data(n_samples=1500, n_columns=12, random_state=0):

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from treewright._typing import FloatArray
+from treewright._typing import FloatArray, IntArray
 from treewright.native.learn.columns import BinaryColumns, ColumnChains, compare_neighbours, fill_chains
 
 
@@ -15,6 +15,33 @@ def columns_of(rows: csr_matrix) -> BinaryColumns:
     matrix = rows.tocsc()
     matrix.sort_indices()
     return BinaryColumns(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
+
+
+def distinct_columns(rows: csr_matrix, *, complements: bool) -> IntArray:
+    """Return the indices of the columns that are not duplicates or complements of other columns.
+
+    The first of several equal columns is kept. Of two complements, the one with fewer non-zero entries is
+    kept.
+
+    Parameters
+    ----------
+    rows : csr_matrix
+        Binary.
+    complements : bool
+        Whether to leave out complements as well as duplicates.
+    """
+    marks = np.random.default_rng(0).integers(0, 1 << 64, rows.shape[0], dtype=np.uint64)
+    columns = columns_of(rows)
+    before = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(marks[columns.rows], dtype=np.uint64)])
+    sums = np.diff(before[columns.indptr])  # modulo 2^64: equal for equal columns
+    opposite = marks.sum(dtype=np.uint64) - sums
+    sizes = np.diff(columns.indptr)
+    kept: dict[int, int] = {}
+    for column in np.argsort(sizes, kind="stable").tolist():
+        own = int(sums[column])
+        if own not in kept and not (complements and int(opposite[column]) in kept):
+            kept[own] = column
+    return np.array(sorted(kept.values()), dtype=np.int32)
 
 
 def chain_columns(columns: BinaryColumns) -> ColumnChains:

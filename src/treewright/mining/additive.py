@@ -18,21 +18,19 @@ from scipy.sparse import csr_matrix
 
 from treewright._typing import FloatArray, IntArray
 from treewright.checkpoint import Checkpoint
-from treewright.learn.chains import chain_columns, columns_of, thin_chains
-from treewright.mining.column_model import (
-    NO_WEIGHT,
-    ColumnModel,
-    ModelState,
-    literal_columns,
-    take_columns,
-)
-from treewright.mining.literal_search import RIDGE, LiteralSearch
+from treewright.learn.chains import chain_columns, columns_of, distinct_columns
+from treewright.mining.batches import NOISE, AdditiveOptions, ConjunctionBatch, BatchPath, join_batches
+from treewright.mining.column_model import NO_WEIGHT, ModelState
 from treewright.mining.reports import PathStep
 from treewright.mining.targets import LossTarget
-from treewright.mining.tree_leaves import BoostedTreeLeaves, TreeColumns, WeightedLeaves
+from treewright.mining.tree_leaves import (
+    MOST_ROUNDS,
+    BoostedSplits,
+    BoostedTreeLeaves,
+    TreeColumns,
+    WeightedLeaves,
+)
 from treewright.model import State
-from treewright.native.learn.columns import BinaryColumns, ColumnChains
-from treewright.native.mining.literals import LiteralLimits, accept, score_columns
 from treewright.progress import report, task
 from treewright.scale import one_blas_thread
 
@@ -41,20 +39,6 @@ LINEAR_PENALTIES = (NO_WEIGHT, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 FIRST_PENALTY = 4
 """L2 penalties of conjunctions, and the index of the first one to try."""
-FIRST_BATCH, BATCH_GROWTH = 16, 1.5
-"""Maximum size of a batch: `FIRST_BATCH` or, if larger, `BATCH_GROWTH` times the number of conjunctions so
-far."""
-SHARE = 0.7
-"""While a score statistic exceeds `NOISE`, only statistics above this fraction of the highest are
-accepted."""
-NOISE = 4.0
-"""Score statistic that the best of many conjunctions can reach by chance."""
-FALL, LEAST_STATISTIC = 0.65, 1.5
-"""Below `NOISE`, the factor by which the minimum statistic falls per batch, and its lowest value."""
-CANDIDATES = 100
-"""Number of conjunctions that a search returns, in addition to twice the maximum size of the batch."""
-SLACK = 0.9
-"""In the final fit, conjunctions need this fraction of the minimum statistic that applied in the splits."""
 PATIENCE = 1
 """Early-stopping patience: number of steps without a gain."""
 GAIN, LOSS = 0.25, 2.0
@@ -66,26 +50,14 @@ FIRST_GAIN = 1.0
 HELD_OUT = 1200
 """Target number of held-out samples, summed over all splits."""
 MOST_SPLITS = 3
-LEAST_ROWS = 3
-"""Minimum number of samples in which a conjunction holds."""
-WORK, LEAST_WORK = 4, 20_000
-"""A search counts at most `WORK` times the number of entries of all samples, plus `LEAST_WORK`, per order.
-With several outputs, which share this number, it is doubled."""
-SEARCHED = (3, 3)
-"""Numbers of columns of a chain that are searched for conjunctions: at equal distances, and those with the
-largest weights in the linear model."""
-FINAL_TOL = 1e-5
-MOST_ROUNDS, ROUNDS_PER_STEP, TREE_PATIENCE = 100, 10, 5
-"""Maximum number of rounds of boosted trees, the number of rounds that are grown for each step of the search,
-and the number of rounds without a gain that ends them. With long chains, more rounds are grown for a step, in
-proportion to the number of entries that they save."""
+ROUNDS_PER_STEP = 10
+"""Number of rounds of boosted trees that are grown for each step of the search. With long chains, more rounds
+are grown, in proportion to the number of entries that they save."""
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the scores that boosted trees can get."""
 SHARE_GAIN, MATERIAL = 1.0, 0.005
 """Minimum improvement of the loss by boosted trees, in standard errors and relative to the loss without any
 columns."""
-TREND = 5
-"""Number of rounds from which the further improvement of boosted trees is estimated."""
 OUT_OF_REACH = (5.0, 1.0)
 """The search for conjunctions ends if boosted trees are ahead by this many times the gain of the last step,
 above and below `NOISE`."""
@@ -105,21 +77,6 @@ class StepReport(NamedTuple):
             f"step {self.step}: {self.n_entered:,} conjunctions added with a score statistic of at least "
             f"{self.statistic:.3g}, L2 penalty {self.penalty:g}, held-out loss {self.loss:.5f}"
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdditiveOptions:
-    """Options of `AdditiveFit`."""
-
-    degree: int
-    tree_degree: int
-    """Maximum number of literals of the leaves of boosted trees; 1 for no trees."""
-    negations: bool
-    max_iter: int
-    validation_fraction: float
-    one_standard_error: bool
-    max_seconds: float | None
-    random_state: int
 
 
 @dataclass(frozen=True)
@@ -150,13 +107,6 @@ class Additive:
     history: list[StepReport]
     is_exact: bool
     is_out_of_time: bool
-
-
-class _Batch(NamedTuple):
-    """Conjunctions that are added together, and the minimum statistic that was required."""
-
-    conjunctions: list[tuple[int, ...]]
-    statistic: float
 
 
 class _Step(NamedTuple):
@@ -202,7 +152,7 @@ class AdditiveFit:
         self._chains = chain_columns(self._columns)
         self._held_out = self._split(strata)
         self._splits = [
-            _Path(rows, self._columns, self._chains, target, np.where(each, 0.0, sample_weight), options)
+            BatchPath(rows, self._columns, self._chains, target, np.where(each, 0.0, sample_weight), options)
             for each in self._held_out
         ]
         self._checkpoint = checkpoint
@@ -215,7 +165,9 @@ class AdditiveFit:
         state = checkpoint.load("additive") if checkpoint else None
         if state is not None:
             for split, batches in zip(self._splits, state.values["batches"], strict=True):
-                split.kept = [_Batch([tuple(each) for each in found], least) for found, least in batches]
+                split.kept = [
+                    ConjunctionBatch([tuple(each) for each in found], least) for found, least in batches
+                ]
 
     def _split(self, strata: npt.NDArray[np.int64] | None) -> list[npt.NDArray[np.bool_]]:
         """Return which rows each split holds out."""
@@ -246,7 +198,7 @@ class AdditiveFit:
         if chosen:
             linear = self._choose_linear_again(steps[chosen], linear)
         share = self._choose_share(boosted) if boosted is not None else 0.0
-        final = _Path(
+        final = BatchPath(
             *(self._rows, self._columns, self._chains),
             *(self._target, self._sample_weight, self._options),
         )
@@ -269,18 +221,18 @@ class AdditiveFit:
         }
         return Additive(orders, weights, intercept, statistic, path, history, is_exact, self._is_out_of_time)
 
-    def _fit_final(self, final: "_Path", steps: list[_Step], linear: int) -> None:
+    def _fit_final(self, final: BatchPath, steps: list[_Step], linear: int) -> None:
         """Repeat steps on all samples, with the conjunctions that were found in the splits."""
         final.fit_linear(LINEAR_PENALTIES[linear])
         for number, step in enumerate(steps[1:]):
             found = [split.batches[number] for split in self._splits if len(split.batches) > number]
-            final.add_batch(_join(found), PENALTIES[step.penalty])
+            final.add_batch(join_batches(found), PENALTIES[step.penalty])
         final.finish(LINEAR_PENALTIES[linear], PENALTIES[steps[-1].penalty])
 
-    def _start_trees(self, columns: TreeColumns) -> "_BoostedSplits":
+    def _start_trees(self, columns: TreeColumns) -> BoostedSplits:
         weights = [np.where(each, 0.0, self._sample_weight) for each in self._held_out]
         ensembles = [BoostedTreeLeaves(columns, self._target, each) for each in weights]
-        return _BoostedSplits(ensembles, lambda scores: self._mean(self._losses_of(scores)))
+        return BoostedSplits(ensembles, lambda scores: self._mean(self._losses_of(scores)))
 
     def _losses(self) -> FloatArray:
         """Return the losses of the held-out samples of each split."""
@@ -356,7 +308,7 @@ class AdditiveFit:
             split.fit_linear(LINEAR_PENALTIES[number])
         return self._states()
 
-    def _choose_share(self, boosted: "_BoostedSplits") -> float:
+    def _choose_share(self, boosted: BoostedSplits) -> float:
         """Return the share of the scores that boosted trees get; the rest is that of the current models."""
         without = self._losses()
         mixed = {
@@ -376,9 +328,7 @@ class AdditiveFit:
         report(f"boosted trees: {verdict}, held-out loss {self._mean(mixed[share]):.5f}")
         return share if is_better else 0.0
 
-    def _follow(
-        self, steps: list[_Step], history: list[StepReport], boosted: "_BoostedSplits | None"
-    ) -> None:
+    def _follow(self, steps: list[_Step], history: list[StepReport], boosted: BoostedSplits | None) -> None:
         """Add batches of conjunctions until early stopping, or until boosted trees are out of reach.
 
         The trees grow by some rounds per batch, so that the one that is ahead can end the other.
@@ -420,7 +370,7 @@ class AdditiveFit:
             self._checkpoint.save("additive", State("additive", {"batches": batches}, {}))
 
     def _refit(
-        self, fit: "Callable[[_Path, float], None]", penalty: float, losses: FloatArray
+        self, fit: Callable[[BatchPath, float], None], penalty: float, losses: FloatArray
     ) -> FloatArray | None:
         """Fit all splits with a penalty; return the losses if their mean is lower than that of earlier ones.
 
@@ -441,7 +391,7 @@ class AdditiveFit:
         for direction in (1, -1):
             number = penalty + direction
             while 0 <= number < len(PENALTIES):
-                found = self._refit(_Path.fit_conjunctions, PENALTIES[number], losses)
+                found = self._refit(BatchPath.fit_conjunctions, PENALTIES[number], losses)
                 if found is None:
                     break
                 losses, states, chosen = found, self._states(), number
@@ -475,244 +425,11 @@ class AdditiveFit:
             if not 0 <= number < len(LINEAR_PENALTIES) or number == chosen or self._is_late():
                 continue
             self._set_states(step.states)
-            found = self._refit(_Path.fit_linear, LINEAR_PENALTIES[number], losses)
+            found = self._refit(BatchPath.fit_linear, LINEAR_PENALTIES[number], losses)
             if found is not None:
                 losses, states, chosen = found, self._states(), number
         self._set_states(states)
         return chosen
-
-
-class _BoostedSplits:
-    """Boosted trees on every split, which grow until early stopping.
-
-    Attributes
-    ----------
-    n_rounds : int
-        Number of rounds with the lowest held-out loss.
-    loss, first_loss : float
-        The held-out loss after these rounds, and before the first.
-    scores : list of ndarray
-        The scores of all rows after these rounds, for each split.
-    """
-
-    def __init__(
-        self, ensembles: list[BoostedTreeLeaves], measure: Callable[[list[FloatArray]], float]
-    ) -> None:
-        self._ensembles, self._measure = ensembles, measure
-        self._losses: list[float] = []
-        self._has_ended = False
-        self._note()
-        self.first_loss = self.loss
-
-    def _note(self) -> None:
-        """Measure the held-out loss, and keep the scores if it is the lowest."""
-        scores = [each.scores for each in self._ensembles]
-        self._losses.append(self._measure(scores))
-        if self._losses[-1] < min(self._losses[:-1], default=np.inf):
-            self.n_rounds, self.loss = len(self._losses) - 1, self._losses[-1]
-            self.scores = [each.copy() for each in scores]
-
-    def grow(self, n_rounds: int, other_loss: float, is_late: Callable[[], bool]) -> None:
-        """Grow up to `n_rounds` more rounds, unless the loss cannot become lower than `other_loss`."""
-        with task("boosting trees", total=n_rounds, unit="rounds") as counted:
-            for _ in range(min(n_rounds, MOST_ROUNDS + 1 - len(self._losses))):
-                if self._has_ended or is_late():
-                    break
-                has_grown = [each.grow() for each in self._ensembles]
-                self._note()
-                counted.advance()
-                number = len(self._losses) - 1
-                has_converged = number - self.n_rounds >= TREE_PATIENCE
-                self._has_ended = has_converged or not any(has_grown) or self._is_hopeless(other_loss)
-
-    def _is_hopeless(self, other_loss: float) -> bool:
-        """Return whether the loss stays above another one even if the recent gain per round does not fall."""
-        number = len(self._losses) - 1
-        if number < TREND:
-            return False
-        trend = (self._losses[number - TREND] - self._losses[number]) / TREND
-        return self._losses[number] - other_loss > trend * (MOST_ROUNDS - number)
-
-
-class _Path:
-    """A model trained on a subset of the rows, and its conjunctions."""
-
-    def __init__(
-        self,
-        rows: csr_matrix,
-        columns: BinaryColumns,
-        chains: ColumnChains,
-        target: LossTarget,
-        sample_weight: FloatArray,
-        options: AdditiveOptions,
-    ) -> None:
-        self._rows, self._columns, self._options = rows, columns, options
-        self._chains = chains
-        self._train = np.flatnonzero(sample_weight > 0)
-        self._search: LiteralSearch | None = None
-        self._statistic: float | None = None
-        self._known: dict[tuple[int, ...], None] = {}
-        self.model = ColumnModel(target, sample_weight)
-        self.model.add(columns, NO_WEIGHT, chains)
-        self.batches: list[_Batch] = []
-        self.kept: list[_Batch] = []
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether all conjunctions were counted."""
-        return self._search is None or self._search.is_exact
-
-    def fit_linear(self, penalty: float) -> None:
-        """Set the penalty of single columns, and fit all weights."""
-        self.model.penalties[: self._rows.shape[1]] = penalty
-        self.model.fit()
-
-    def fit_conjunctions(self, penalty: float) -> None:
-        """Set the penalty of conjunctions, and fit all weights."""
-        self.model.penalties[self._rows.shape[1] :] = penalty
-        self.model.fit()
-
-    def finish(self, linear: float, penalty: float) -> None:
-        """Set both penalties, and fit all weights with a low tolerance."""
-        self.model.penalties[: self._rows.shape[1]] = linear
-        self.model.penalties[self._rows.shape[1] :] = penalty
-        self.model.fit(FINAL_TOL)
-
-    def step(self, penalty: float) -> int:
-        """Search for conjunctions, add a batch and fit; return the number added."""
-        if len(self.kept) > len(self.batches):
-            batch = self.kept[len(self.batches)]
-            self._statistic = batch.statistic if batch.statistic < NOISE else None
-            self._add(batch, self._find_columns(batch), penalty)
-            return len(batch.conjunctions)
-        if self._search is None:
-            n_outputs = self.model.target.n_outputs
-            jumps = np.abs(self.model.values[: self._rows.shape[1]]).max(axis=1)
-            is_searched = thin_chains(self._chains, jumps, *SEARCHED)
-            n_entries = int(np.diff(self._columns.indptr)[is_searched].sum())
-            work = min(2, n_outputs) * (WORK * n_entries + LEAST_WORK)
-            self._search = LiteralSearch(
-                self._rows[self._train],
-                degree=self._options.degree,
-                negations=self._options.negations,
-                n_rows_min=LEAST_ROWS,
-                work=work,
-                n_outputs=n_outputs,
-                is_wanted=is_searched,
-            )
-        size = max(FIRST_BATCH, int(BATCH_GROWTH * len(self._known)))
-        margin = 2 * float(np.log(max(2, 2 * len(self._search.columns))))
-        least, share = LEAST_STATISTIC, SHARE
-        if self._statistic is not None:
-            least, share = max(LEAST_STATISTIC, FALL * self._statistic), 0.0
-            margin = min(margin, least**2)
-        residuals = self._residuals()
-        found = self._search.find(
-            residuals[0][self._train], 2 * size + CANDIDATES, margin=margin, least=least**2, share=share**2
-        )
-        names = [tuple(each) for part in found for each in part.literals.tolist()]
-        is_new = np.array([each not in self._known for each in names], dtype=np.bool_)
-        columns = literal_columns([part.literals for part in found], self._columns, self._rows.shape[0])
-        new = np.flatnonzero(is_new)
-        which, statistic = self._accept(
-            take_columns(columns, new),
-            residuals,
-            size,
-            (least, share),
-            penalty,
-        )
-        if self._statistic is not None or statistic < NOISE:
-            self._statistic = statistic
-        batch = _Batch([names[each] for each in new[which].tolist()], statistic)
-        self._add(batch, take_columns(columns, new[which]), penalty)
-        return len(which)
-
-    def _residuals(self) -> tuple[FloatArray, FloatArray]:
-        weight = self.model.sample_weight[:, np.newaxis]
-        residuals, curvatures = self.model.target.residuals(self.model.scores)
-        return residuals * weight, curvatures * weight
-
-    def _accept(
-        self,
-        columns: BinaryColumns,
-        residuals: tuple[FloatArray, FloatArray],
-        size: int,
-        wanted: tuple[float, float],
-        penalty: float,
-    ) -> tuple[npt.NDArray[np.int64], float]:
-        """Return the indices of the columns to add, highest scores first, and the minimum statistic."""
-        scores = np.empty(len(columns.indptr) - 1)
-        score_columns(columns, residuals[0], RIDGE, scores)
-        sequence = np.argsort(-scores, kind="stable")
-        least, share = wanted
-        statistic = max(least, share * float(np.sqrt(scores.max(initial=0))))
-        accepted = np.empty(len(scores), dtype=np.int64)
-        rule = LiteralLimits(statistic**2, 0.0, LEAST_ROWS, RIDGE, 0)
-        n_accepted = accept(
-            take_columns(columns, sequence), residuals[0].copy(), residuals[1], rule, penalty, size, accepted
-        )
-        return sequence[accepted[:n_accepted]], statistic
-
-    def add_batch(self, batch: _Batch, penalty: float) -> None:
-        """Add the new conjunctions of a batch whose statistic is high enough, and fit."""
-        batch = batch._replace(conjunctions=[each for each in batch.conjunctions if each not in self._known])
-        batch = batch._replace(conjunctions=sorted(batch.conjunctions, key=lambda each: (len(each), each)))
-        columns = self._find_columns(batch)
-        size = max(1, len(batch.conjunctions))
-        wanted = (SLACK * batch.statistic, 0.0)
-        which, _ = self._accept(columns, self._residuals(), size, wanted, penalty)
-        kept = [batch.conjunctions[each] for each in which.tolist()]
-        self._add(_Batch(kept, batch.statistic), take_columns(columns, which), penalty)
-
-    def _find_columns(self, batch: _Batch) -> BinaryColumns:
-        literals = [np.array([each], dtype=np.int32) for each in batch.conjunctions]
-        return literal_columns(literals, self._columns, self._rows.shape[0])
-
-    def _add(self, batch: _Batch, columns: BinaryColumns, penalty: float) -> None:
-        self.batches.append(batch)
-        self._known.update(dict.fromkeys(batch.conjunctions))
-        self.model.add(columns, penalty)
-        self.fit_conjunctions(penalty)
-
-    def selected(self) -> tuple[dict[int, IntArray], FloatArray, FloatArray]:
-        """Return the conjunctions of each order with non-zero weights, the weights and the intercept."""
-        values, n_columns = self.model.values, self._rows.shape[1]
-        names = [(each,) for each in range(n_columns)] + list(self._known)
-        used = np.flatnonzero((values != 0).any(axis=1)).tolist()
-        used.sort(key=lambda each: (len(names[each]), names[each]))
-        orders = {}
-        for order in sorted({len(names[each]) for each in used}):
-            orders[order] = np.array(
-                [names[each] for each in used if len(names[each]) == order], dtype=np.int32
-            )
-        return orders, values[used], self.model.intercept
-
-
-def distinct_columns(rows: csr_matrix, *, complements: bool) -> IntArray:
-    """Return the indices of the columns that are not duplicates or complements of other columns.
-
-    The first of several equal columns is kept. Of two complements, the one with fewer non-zero entries is
-    kept.
-
-    Parameters
-    ----------
-    rows : csr_matrix
-        Binary.
-    complements : bool
-        Whether to leave out complements as well as duplicates.
-    """
-    marks = np.random.default_rng(0).integers(0, 1 << 64, rows.shape[0], dtype=np.uint64)
-    columns = columns_of(rows)
-    before = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(marks[columns.rows], dtype=np.uint64)])
-    sums = np.diff(before[columns.indptr])  # modulo 2^64: equal for equal columns
-    opposite = marks.sum(dtype=np.uint64) - sums
-    sizes = np.diff(columns.indptr)
-    kept: dict[int, int] = {}
-    for column in np.argsort(sizes, kind="stable").tolist():
-        own = int(sums[column])
-        if own not in kept and not (complements and int(opposite[column]) in kept):
-            kept[own] = column
-    return np.array(sorted(kept.values()), dtype=np.int32)
 
 
 def _mix(
@@ -737,9 +454,3 @@ def _mix(
     }
     values = np.array([both[name] for name in used]).reshape(len(used), len(intercept))
     return found, values, (1 - share) * intercept + share * leaves.intercept
-
-
-def _join(batches: list[_Batch]) -> _Batch:
-    """Return the union of the batches, with the lowest of their statistics."""
-    names = dict.fromkeys(each for batch in batches for each in batch.conjunctions)
-    return _Batch(list(names), min((each.statistic for each in batches), default=0.0))

@@ -20,7 +20,8 @@ from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.learn.perceptron import AveragedPerceptron
-from treewright.mining.additive import Additive, AdditiveFit, AdditiveOptions, StepReport
+from treewright.mining.additive import Additive, AdditiveFit, StepReport
+from treewright.mining.batches import AdditiveOptions
 from treewright.mining.binary_estimator import BinaryEstimator
 from treewright.mining.column_model import match_rows_of_literals
 from treewright.mining.gradient import SMALLEST_THRESHOLD, GradientMiner

@@ -4,7 +4,7 @@ Trees find conjunctions of many literals, of which each explains little. A linea
 are added for their own score does not find these; see `treewright.mining.additive`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from treewright.learn.stagewise import BinaryMatrix, TreeGrower
 from treewright.mining.targets import LossTarget
 from treewright.native.learn.boosting import DecisionTree
 from treewright.native.learn.stagewise import GradientPair
+from treewright.progress import task
 
 MAX_LEAVES = 32
 LEARNING_RATE = 0.2
@@ -23,6 +24,10 @@ DAMPING = 1.0
 MOST_COLUMNS = 10_000
 """Trees split by at most this number of columns: those that are present in the most rows."""
 N_INTERCEPT_STEPS = 5
+MOST_ROUNDS, PATIENCE = 100, 5
+"""Maximum number of rounds, and the number of rounds without a gain that ends them."""
+TREND = 5
+"""Number of rounds from which the further improvement of boosted trees is estimated."""
 
 
 class WeightedLeaves(NamedTuple):
@@ -114,6 +119,65 @@ class BoostedTreeLeaves:
                         path, value = (~path[0],), -value
                     weights.setdefault(path, np.zeros(n_outputs))[output] += value
         return WeightedLeaves(weights, intercept)
+
+
+class BoostedSplits:
+    """Boosted trees on every split, which grow until early stopping.
+
+    Parameters
+    ----------
+    ensembles : list of BoostedTreeLeaves
+        One for each split.
+    measure : callable
+        Returns the held-out loss, given the scores of all rows for each split.
+
+    Attributes
+    ----------
+    n_rounds : int
+        Number of rounds with the lowest held-out loss.
+    loss, first_loss : float
+        The held-out loss after these rounds, and before the first.
+    scores : list of ndarray
+        The scores of all rows after these rounds, for each split.
+    """
+
+    def __init__(
+        self, ensembles: list[BoostedTreeLeaves], measure: Callable[[list[FloatArray]], float]
+    ) -> None:
+        self._ensembles, self._measure = ensembles, measure
+        self._losses: list[float] = []
+        self._has_ended = False
+        self._note()
+        self.first_loss = self.loss
+
+    def _note(self) -> None:
+        """Measure the held-out loss, and keep the scores if it is the lowest."""
+        scores = [each.scores for each in self._ensembles]
+        self._losses.append(self._measure(scores))
+        if self._losses[-1] < min(self._losses[:-1], default=np.inf):
+            self.n_rounds, self.loss = len(self._losses) - 1, self._losses[-1]
+            self.scores = [each.copy() for each in scores]
+
+    def grow(self, n_rounds: int, other_loss: float, is_late: Callable[[], bool]) -> None:
+        """Grow up to `n_rounds` more rounds, unless the loss cannot become lower than `other_loss`."""
+        with task("boosting trees", total=n_rounds, unit="rounds") as counted:
+            for _ in range(min(n_rounds, MOST_ROUNDS + 1 - len(self._losses))):
+                if self._has_ended or is_late():
+                    break
+                has_grown = [each.grow() for each in self._ensembles]
+                self._note()
+                counted.advance()
+                number = len(self._losses) - 1
+                has_converged = number - self.n_rounds >= PATIENCE
+                self._has_ended = has_converged or not any(has_grown) or self._is_hopeless(other_loss)
+
+    def _is_hopeless(self, other_loss: float) -> bool:
+        """Return whether the loss stays above another one even if the recent gain per round does not fall."""
+        number = len(self._losses) - 1
+        if number < TREND:
+            return False
+        trend = (self._losses[number - TREND] - self._losses[number]) / TREND
+        return self._losses[number] - other_loss > trend * (MOST_ROUNDS - number)
 
 
 def _list_leaves(tree: DecisionTree, columns: IntArray) -> Iterator[tuple[tuple[int, ...], float]]:
