@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 from treewright._typing import FloatArray, IntArray
 from treewright.checkpoint import Checkpoint
 from treewright.learn.chains import chain_columns, columns_of, distinct_columns
-from treewright.mining.batches import NOISE, AdditiveOptions, ConjunctionBatch, BatchPath, join_batches
+from treewright.mining.batches import NOISE, AdditiveOptions, BatchPath, ConjunctionBatch, join_batches
 from treewright.mining.column_model import NO_WEIGHT, ModelState
 from treewright.mining.reports import PathStep
 from treewright.mining.targets import LossTarget
