@@ -2,12 +2,13 @@
 
     pip install lightgbm xgboost interpret-core nltk pandas
     python benchmarks/real_data.py [--data FOLDER] [--only WORD ...] [--systems WORD ...] [--tune]
-        [--limit SECONDS] [--out FILE]
+        [--packages] [--limit SECONDS] [--out FILE]
 
 FOLDER has treebanks and questions (default: $TREEWRIGHT_DATA). Data sets that are not on this computer are
 skipped, with a message. Prints a Markdown table and writes it to FILE, with all results as JSON in a comment.
 `--only` and `--systems` choose the data sets and systems whose names contain one of the words. `--tune` does
-not use the test rows, and splits the training rows again instead; use it to compare settings.
+not use the test rows, and splits the training rows again instead; use it to compare settings. `--packages`
+uses the tables of `packaged_data_sets.py` instead.
 
 Every system has its default settings, one thread and a separate process. Times are CPU seconds of `fit`,
 without compilation and imports. Data sets with fewer than 2,000 rows are scored by five-fold
@@ -34,6 +35,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from packaged_data_sets import PACKAGED
 from real_data_sets import DATA_SETS, Missing
 from scipy.sparse import csc_matrix, csr_matrix, hstack
 
@@ -341,6 +343,7 @@ def main():
     parser.add_argument("--data", default=os.environ.get("TREEWRIGHT_DATA"), help="folder of treebanks")
     parser.add_argument("--only", nargs="+", help="use data sets whose names contain one of these words")
     parser.add_argument("--systems", nargs="+", help="run systems whose names contain one of these words")
+    parser.add_argument("--packages", action="store_true", help="use tables that are Python packages")
     parser.add_argument("--tune", action="store_true", help="do not use the test rows")
     parser.add_argument(
         "--limit", type=float, default=600.0, help="time limit in seconds per system and data set"
@@ -352,9 +355,10 @@ def main():
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     print("\n".join(lines), flush=True)
     records, skipped = {}, []
-    for name in chosen(DATA_SETS, options.only):
+    data_sets = PACKAGED if options.packages else DATA_SETS
+    for name in chosen(data_sets, options.only):
         try:
-            data = DATA_SETS[name](options.data)
+            data = data_sets[name](options.data)
         except Missing as error:
             skipped.append(f"{name}: skipped, {error}")
             continue
