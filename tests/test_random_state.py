@@ -9,7 +9,7 @@ import treewright as tw
 from treewright._typing import RandomState
 from treewright._validate import constructor_hints, draw_seed
 from treewright.commands.signatures import Options
-from treewright.errors import InputError
+from treewright.errors import InputError, show
 
 BANK = tw.make_treebank(24, random_state=0)
 ROWS = np.random.default_rng(0).integers(0, 2, (120, 6))
@@ -64,7 +64,7 @@ def test_other_random_states_are_refused(value):
         with pytest.raises(InputError) as error:
             use(value) if use is not tw.make_treebank else use(1, value)
         expected = "an integer of at least 0 or a numpy Generator or a numpy RandomState"
-        assert str(error.value) == f"random_state is {value!r}; expected {expected}"
+        assert str(error.value) == f"random_state is {show(value)}; expected {expected}"
 
 
 def test_none_stands_for_a_new_seed_each_time():
