@@ -201,7 +201,7 @@ def show(value: object, limit: int = 100) -> str:
     Examples
     --------
     >>> show("x"), show([0] * 1000, 12)
-    ("'x'", '[0, 0, 0, 0, ...')
+    ("'x'", '[0, 0, 0, 0,...')
     """
     text = " ".join(repr(value).split())
     return text if len(text) <= limit else f"{text[:limit]}..."
