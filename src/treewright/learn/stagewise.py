@@ -51,6 +51,15 @@ class BinaryMatrix:
     ----------
     rows : csr_matrix
         The matrix, with columns in ascending order within each row; its values are ignored.
+
+    Attributes
+    ----------
+    rows : FeatureRows
+    columns : ExampleColumns
+    chains : FeatureChains
+        Features that contain each other, if the largest of them is frequent.
+    smallest : FeatureRows
+        Like `rows`, but of the features of a chain only the smallest one that an example has.
     """
 
     def __init__(self, rows: csr_matrix) -> None:
@@ -71,11 +80,10 @@ class BinaryMatrix:
         self.smallest = self.rows
         if len(members):
             of_bin = np.repeat(chains.members, np.diff(chains.ends, prepend=0))
-            kept = np.repeat(is_kept, sizes)
-            alone = np.repeat(of_feature < 0, np.diff(columns.indptr))
-            features = np.repeat(np.arange(self.n_features), np.diff(columns.indptr))[alone]
+            of_entry = np.repeat(np.arange(self.n_features), np.diff(columns.indptr))
+            kept, alone = np.repeat(is_kept, sizes), of_feature[of_entry] < 0
             examples = np.concatenate([columns.rows[alone], chains.rows[kept]])
-            features = np.concatenate([features, of_bin[kept]])
+            features = np.concatenate([of_entry[alone], of_bin[kept]])
             smallest = csr_matrix(
                 (np.ones(len(features), dtype=np.int8), (examples, features)), shape=rows.shape
             )

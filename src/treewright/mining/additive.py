@@ -208,7 +208,7 @@ class AdditiveFit:
         statistic = min((steps[number].statistic for number in range(1, chosen + 1)), default=np.inf)
         is_exact = all(split.is_exact for split in self._splits)
         if not is_exact:
-            report("the search left out conjunctions that would have taken too long to count")
+            report("the search was not exhaustive: it left out conjunctions to save time")
         orders, weights, intercept = final.selected()
         if self._tree_columns is not None and boosted is not None and share:
             trees = BoostedTreeLeaves(self._tree_columns, self._target, self._sample_weight)

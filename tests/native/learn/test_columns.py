@@ -81,6 +81,26 @@ def test_a_model_has_no_gradient_when_it_is_fitted(n_classes):
 
 
 @pytest.mark.parametrize("is_solved", [True, False])
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_long_chains_are_penalised_more_but_not_for_their_trend(monkeypatch, n_classes, is_solved):
+    monkeypatch.setattr(column_model, "MOST_SOLVED", 100 if is_solved else 0)
+    rng = np.random.default_rng(0)
+    dense = make_columns(rng, 80)
+    target = NumberTarget(rng.normal(size=80))
+    if n_classes:
+        target = LabelTarget(rng.integers(0, n_classes, 80), n_classes)
+    model = ColumnModel(target, rng.random(80))
+    model.add(columns_of(csr_matrix(dense.astype(np.int8))), 2.0)
+    model.fit(1e-13)
+    chains = [[2, 1, 0], [3], [4], [5], [6, 7], [8]]
+    stiffness, long = column_model.STIFFNESS, column_model.LONG
+    penalty = twin.stiff_penalty_matrix(model.penalties, chains, stiffness, long)
+    residuals = target.residuals(model.scores)[0] * model.sample_weight[:, np.newaxis]
+    np.testing.assert_allclose(dense.T @ residuals, penalty @ model.values, atol=2e-3)
+    assert np.abs(model.values).max() > 0.01
+
+
+@pytest.mark.parametrize("is_solved", [True, False])
 def test_a_ridge_regression_is_found_and_can_be_left_out_again(monkeypatch, is_solved):
     monkeypatch.setattr(column_model, "MOST_SOLVED", 100 if is_solved else 0)
     rng = np.random.default_rng(0)

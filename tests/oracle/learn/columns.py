@@ -13,6 +13,17 @@ def penalty_matrix(l2, chains, fraction):
     return matrix
 
 
+def stiff_penalty_matrix(l2, chains, stiffness, long):
+    """Return the matrix of a penalty that is multiplied in long chains, but not for their trends."""
+    matrix = np.diag(l2)
+    for members in chains:
+        if len(members) >= long:
+            own = np.diag(l2[members])
+            trend = np.ones((len(members), len(members))) / sum(1 / l2[each] for each in members)
+            matrix[np.ix_(members, members)] = stiffness * (own - trend) + trend
+    return matrix
+
+
 def optimality_gap(dense, residual, curvature, values, penalty):
     """Return the largest gradient of the penalised loss, expanded around scores of zero."""
     left = residual - curvature * (dense @ values)
