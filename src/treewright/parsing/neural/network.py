@@ -5,6 +5,8 @@ encodes them. Biaffine functions of its states score each pair of words as head 
 relation between them. Only training imports this module: parsing does not need PyTorch.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -69,31 +71,31 @@ class SentenceEncoder(nn.Module):
     def encode(self, batch: Padded) -> Tensor:
         """Return the states of words, (sentences, longest, 2 * units)."""
         device = self.characters.weight.device
-        lengths = torch.from_numpy(batch.lengths.astype(np.int64))
         parts = [self._read_forms(batch, device)]
         for name in COLUMNS:
             if name in self.embeddings:
-                parts.append(self.embeddings[name](_numbers(batch.columns[name], device)))
+                parts.append(self.embeddings[name](to_device(batch.columns[name], device)))
         if "feats" in self.embeddings:
-            parts.append(self.embeddings["feats"](_numbers(batch.feats, device)).sum(dim=2))
+            parts.append(self.embeddings["feats"](to_device(batch.feats, device)).sum(dim=2))
         parts += self.pretrained.read(batch, device)
-        states = torch.cat([self._drop_words(part) for part in parts], dim=-1)
+        padded = torch.cat([self._drop_words(part) for part in parts], dim=-1)
+        steps = TimeSteps.of(batch.lengths, padded.shape[1], device)
+        states = padded.flatten(0, 1).index_select(0, steps.rows)
         for lstm in self.lstms:
-            states = self._drop_shared(states)
-            packed = nn.utils.rnn.pack_padded_sequence(
-                states, lengths, batch_first=True, enforce_sorted=False
-            )
-            states, _ = nn.utils.rnn.pad_packed_sequence(lstm(packed)[0], batch_first=True)
-        return self._drop_shared(states)
+            states = self._drop_shared(states, steps)
+            states = lstm(nn.utils.rnn.PackedSequence(states, steps.sizes))[0].data
+        found = states.new_zeros(padded.shape[0] * padded.shape[1], self.width)
+        found = found.index_copy(0, steps.rows, self._drop_shared(states, steps))
+        return found.view(*padded.shape[:2], self.width)
 
     def _read_forms(self, batch: Padded, device: torch.device) -> Tensor:
         """Return the vectors of forms, computed from their characters."""
-        characters = _numbers(batch.characters, device)
+        characters = to_device(batch.characters, device)
         vectors = self.characters(characters).transpose(1, 2)
         is_character = (characters > 0).unsqueeze(1)
         vectors = nn.functional.leaky_relu(self.narrow(vectors), SLOPE) * is_character
         found = self.wide(vectors).masked_fill(~is_character, -torch.inf).amax(dim=2)
-        forms: Tensor = found[_numbers(batch.forms, device)]
+        forms: Tensor = found[to_device(batch.forms, device)]
         return forms
 
     def _drop_words(self, vectors: Tensor) -> Tensor:
@@ -103,12 +105,49 @@ class SentenceEncoder(nn.Module):
         kept = torch.rand(*vectors.shape[:2], 1, device=vectors.device) >= self.dropout
         return vectors * kept / (1 - self.dropout)
 
-    def _drop_shared(self, vectors: Tensor) -> Tensor:
-        """Drop random units, the same units for all words of a sentence."""
+    def _drop_shared(self, vectors: Tensor, steps: "TimeSteps | None" = None) -> Tensor:
+        """Drop random units, the same units for all words of a sentence.
+
+        Vectors are padded, (sentences, longest, units), or those of the words of `steps`, (words, units).
+        """
         if not self.training:
             return vectors
-        kept = torch.rand(vectors.shape[0], 1, vectors.shape[2], device=vectors.device) >= self.dropout
+        n_sentences = len(vectors) if steps is None else int(steps.sizes[0])
+        kept = torch.rand(n_sentences, 1, vectors.shape[-1], device=vectors.device) >= self.dropout
+        if steps is not None:
+            kept = kept.squeeze(1).index_select(0, steps.sentences)
         return vectors * kept / (1 - self.dropout)
+
+
+class TimeSteps(NamedTuple):
+    """The words of a batch in the order in which an LSTM reads them: first words, second words, and so on.
+
+    PyTorch's functions for this copy each time step separately; on a GPU, this takes longer than the LSTM.
+
+    Attributes
+    ----------
+    rows : Tensor, (n_words,)
+        Rows of the padded batch, (sentences * longest).
+    sentences : Tensor, (n_words,)
+        Sentence of each word.
+    sizes : Tensor, (longest,)
+        Number of sentences that have a word at each time step, on the CPU.
+    """
+
+    rows: Tensor
+    sentences: Tensor
+    sizes: Tensor
+
+    @classmethod
+    def of(cls, lengths: npt.NDArray[np.int32], longest: int, device: torch.device) -> "TimeSteps":
+        """Return the time steps of sentences of these lengths; longer sentences come first."""
+        order = np.argsort(-lengths, kind="stable")
+        is_word = np.arange(longest)[:, None] < lengths[order]
+        times, places = np.nonzero(is_word)
+        sentences = order[places]
+        rows = sentences * longest + times
+        sizes = torch.from_numpy(is_word.sum(axis=1))
+        return cls(to_device(rows, device), to_device(sentences, device), sizes)
 
 
 class ParserNetwork(SentenceEncoder):
@@ -181,6 +220,14 @@ class ParserNetwork(SentenceEncoder):
         return product.sum(dim=1)
 
 
+def to_device(array: npt.NDArray[np.integer[Any]], device: torch.device | str) -> Tensor:
+    """Return integers on a device, without waiting for the work that a GPU still has to do."""
+    found = torch.from_numpy(array.astype(np.int64, copy=False))
+    if torch.device(device).type != "cuda":
+        return found.to(device)
+    return found.pin_memory().to(device, non_blocking=True)
+
+
 def to_arrays(network: nn.Module) -> dict[str, npt.NDArray[np.float32]]:
     """Return copies of the weights of a network, by name."""
     return {name: each.detach().float().cpu().numpy().copy() for name, each in network.state_dict().items()}
@@ -200,7 +247,3 @@ def _layer(width: int, size: int) -> nn.Sequential:
     nn.init.orthogonal_(linear.weight)
     nn.init.zeros_(linear.bias)
     return nn.Sequential(linear, nn.LeakyReLU(SLOPE))
-
-
-def _numbers(array: npt.NDArray[np.int32], device: torch.device) -> Tensor:
-    return torch.from_numpy(array.astype(np.int64)).to(device)

@@ -20,7 +20,7 @@ from treewright.parsing.neural.batches import make_batches
 from treewright.parsing.neural.inference import Weights
 from treewright.parsing.neural.inputs import Padded, WordInputs
 from treewright.parsing.neural.losses import IGNORED, head_loss, second_order_loss, tree_loss
-from treewright.parsing.neural.network import ParserNetwork, SentenceEncoder, to_arrays
+from treewright.parsing.neural.network import ParserNetwork, SentenceEncoder, to_arrays, to_device
 from treewright.parsing.neural.probabilities import head_probabilities
 from treewright.parsing.neural.sizes import BiaffineSettings
 from treewright.parsing.neural.weights import round_weights
@@ -131,6 +131,7 @@ class EpochTrainer:
             lr=training.learning_rate,
             betas=(0.9, 0.95),
             weight_decay=1e-4,
+            fused=torch.device(training.device).type == "cuda",
         )
 
     def _step(self, numbers: Sequence[int]) -> Tensor:
@@ -364,14 +365,14 @@ class NetworkTrainer(EpochTrainer):
         batch = self._inputs.pad([sentences.trees[number] for number in numbers])
         heads, labels = sentences.gold(numbers, batch.forms.shape[1])
         device = self._training.device
-        return batch, torch.from_numpy(heads).to(device), torch.from_numpy(labels).to(device)
+        return batch, to_device(heads, device), to_device(labels, device)
 
     @staticmethod
     def _mask(arcs: Tensor, batch: Padded) -> Tensor:
         """Exclude heads beyond the end of a sentence, and arcs from a word to itself."""
         width = arcs.shape[1]
         places = torch.arange(width, device=arcs.device)
-        lengths = torch.from_numpy(batch.lengths.astype(np.int64)).to(arcs.device)
+        lengths = to_device(batch.lengths, arcs.device)
         is_out = (places >= lengths[:, None])[:, None, :] | (places[:, None] == places)[None]
         return arcs.masked_fill(is_out, -1e9)
 

@@ -9,12 +9,11 @@ need PyTorch.
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from treewright._typing import Integers
-from treewright.parsing.neural.network import SentenceEncoder
+from treewright.parsing.neural.network import SentenceEncoder, to_device
 from treewright.parsing.neural.sizes import SLOPE
 from treewright.parsing.span.inference import EPSILON
 
@@ -78,7 +77,7 @@ class SpanNetwork(SentenceEncoder):
         forward, backward = states[..., : self.units], states[..., self.units :]
         following = nn.functional.pad(backward[:, 1:], (0, 0, 0, 1))
         boundaries = self.boundary(torch.cat([forward, -following], dim=-1)).flatten(0, 1)
-        first, last = (torch.from_numpy(each.astype(np.int64)).to(states.device) for each in (starts, ends))
+        first, last = (to_device(each, states.device) for each in (starts, ends))
         hidden = boundaries.index_select(0, last) - boundaries.index_select(0, first) + self.span_bias
         hidden = nn.functional.leaky_relu(self.span_norm(hidden), SLOPE)
         scores: Tensor = self.label(nn.functional.dropout(hidden, self.dropout, self.training))

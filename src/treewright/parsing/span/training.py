@@ -17,6 +17,7 @@ from treewright.native.span.charts import batch_best, batch_marginals
 from treewright.parsing.constituent.inferences import TaggedSentence
 from treewright.parsing.neural.batches import make_batches
 from treewright.parsing.neural.inputs import Padded, WordInputs
+from treewright.parsing.neural.network import to_device
 from treewright.parsing.neural.training import EpochTrainer, TrainingSettings
 from treewright.parsing.span.chart import best_trees
 from treewright.parsing.span.labels import LabelledSpans, SpanLabels, all_spans
@@ -194,10 +195,7 @@ class SpanTrainer(EpochTrainer):
         ]
         labels = np.concatenate([each.labels for each in gold]) - 1
         device = self._training.device
-        return (
-            torch.from_numpy(np.concatenate(rows).astype(np.int64)).to(device),
-            torch.from_numpy(labels.astype(np.int64)).to(device),
-        )
+        return to_device(np.concatenate(rows), device), to_device(labels, device)
 
     def _score_dev(self) -> tuple[float, str]:
         score = parseval(self._dev_gold, self.predict(self._dev)).f1
