@@ -8,6 +8,7 @@ from least_memory import with_least_memory
 from messages import records_to
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.compose import ColumnTransformer
+from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -414,3 +415,24 @@ def test_thousands_of_redundant_conjunctions_do_not_make_all_weights_zero(thresh
     classifier = tw.ConjunctionClassifier(threshold=threshold).fit(X, number > 99)
     assert classifier.conjunctions_
     assert classifier.score(X, number > 99) == 1
+
+
+def test_thousands_of_similar_conjunctions_that_enter_together_do_not_make_the_weights_diverge():
+    X, y = make_classification(200, 4, n_informative=4, n_redundant=0, random_state=0)
+    rows = tw.TableBinarizer(max_bins=32).fit(X, y).transform(X)
+    classifier = tw.ConjunctionClassifier(threshold=3, degree=2).fit(rows, y)
+    assert len(classifier.conjunctions_) > 5000
+    # With all weights 0, the objective is the number of rows.
+    assert classifier.history_[-1].objective < 80
+    assert classifier.score(rows, y) > 0.95
+
+
+def test_a_round_is_shortened_until_the_objective_does_not_rise():
+    rng = np.random.default_rng(0)
+    X = (rng.random((60, 1)) < 0.6) ^ (rng.random((60, 40)) < 0.05)
+    y = X[:, 0] ^ (rng.random(60) < 0.2)
+    options = {"degree": 2, "threshold": 2, "max_iter": 1, "path": False, "refine": 0, "tol": 0}
+    whole, shortened = (
+        tw.ConjunctionMiner(step=step, **options).fit(X, y).history_[-1].objective for step in (1, "auto")
+    )
+    assert shortened <= 60 < whole

@@ -25,6 +25,9 @@ from treewright.progress import track
 MODEL_BYTES, COLUMN_BYTES = 48, 24
 """Bytes per weight, including its optimizer state, and bytes per element of a feature."""
 
+MOST_STEPS = 20
+"""Maximum number of step sizes that are tried in a round."""
+
 
 class ActiveFeatures:
     """Weights of the selected features, and the rows in which they are present.
@@ -83,8 +86,8 @@ class ActiveFeatures:
             return np.zeros(len(features), dtype=np.bool_)
         return are_members(features, self._features[order])
 
-    def add(self, features: Mapping[int, IntArray], weights: FloatArray) -> None:
-        """Add new features, given as one array per order, and their weights in the same sequence."""
+    def add(self, features: Mapping[int, IntArray]) -> None:
+        """Add new features with weights of zero, given as one array per order."""
         if not features:
             return
         # Adding places copies the existing ones. Dropping some later takes no more memory than that.
@@ -99,8 +102,8 @@ class ActiveFeatures:
                 each = np.concatenate([self._features[order], each])
                 columns = np.concatenate([self._columns[order], columns])
             self._features[order], self._columns[order] = each, columns
-        self._weights = np.concatenate([self._weights, weights])
-        self._uses = np.concatenate([self._uses, np.zeros_like(weights)])
+        added = np.zeros((n_before - len(self._weights), self._problem.n_outputs))
+        self._weights, self._uses = (np.concatenate([each, added]) for each in (self._weights, self._uses))
         self._note()
 
     def drop_zeros(self) -> None:
@@ -133,11 +136,19 @@ class ActiveFeatures:
         loss, worst = self._problem.assess(scores)
         return loss + threshold * float(np.abs(self._weights).sum()), worst
 
-    def step(self, worst: Integers, step: float, threshold: float) -> None:
-        """Move all weights along their gradient, and shrink them."""
-        gradient = np.zeros_like(self._weights)
+    def step(self, worst: Integers, step: float, threshold: float, highest: float = np.inf) -> None:
+        """Move all weights along their gradient, and shrink them.
+
+        The step is halved until the objective is not above `highest`. Otherwise, many similar features that
+        enter together would all take a step that suits only one of them.
+        """
+        gradient, before = np.zeros_like(self._weights), self._weights
         add_gradient(self._design, self._problem.alternatives, worst, gradient)
-        self._weights = soft(self._weights + step * gradient, step * threshold)
+        for _ in range(MOST_STEPS):
+            self._weights = soft(before + step * gradient, step * threshold)
+            if highest == np.inf or self.assess(threshold)[0] <= highest:
+                break
+            step /= 2
 
     def refine(self, threshold: float, n_passes: int, rng: np.random.Generator) -> Integers:
         """Optimise the weights sample by sample in several passes; return the violators of the last pass.

@@ -11,11 +11,11 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from treewright._typing import FloatArray, IntArray, Integers, RandomState
+from treewright._typing import IntArray, Integers, RandomState
 from treewright._validate import check_integer, check_number, check_param, draw_seed
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
-from treewright.mining.active import ActiveFeatures, soft
+from treewright.mining.active import ActiveFeatures
 from treewright.mining.memory import Memory
 from treewright.mining.merged import ListSpace, MergedFeatures, can_list
 from treewright.mining.problem import Problem
@@ -64,8 +64,8 @@ class GradientMiner:
     max_iter : int
         Maximum number of mining rounds. Mining stops earlier when a round selects no new feature.
     step : float or {"auto", "decreasing"}
-        Step size of a round: a constant (1 in the paper), 1 / sqrt(round) if "decreasing", or 1 / (number of
-        violating rows) if "auto".
+        Step size of a round: a constant (1 in the paper), 1 / sqrt(round) if "decreasing", or, if "auto",
+        1 / (number of violating rows), halved until the objective does not rise.
     refine : int
         Number of passes over the samples between two rounds; they optimise the weights of selected features.
     pretrain_order : int
@@ -302,7 +302,7 @@ class MiningRun:
     def _step_on(self, degree: int) -> None:
         """Do one round, and report and save its result."""
         stage, n_rounds, n_idle, _, before, worst = self._position
-        n_entered = self._round(degree, worst)
+        n_entered = self._round(degree, worst, before)
         objective, settled = self._settle()
         n_idle = n_idle + 1 if objective > before * (1 - self._miner.tol) else 0
         is_over = n_entered == 0 or (self._miner.tol > 0 and n_idle == 2)
@@ -331,10 +331,12 @@ class MiningRun:
         objective, worst = active.assess(self._threshold)
         return objective, worst if settled is None else settled
 
-    def _round(self, degree: int, worst: Integers) -> int:
+    def _round(self, degree: int, worst: Integers, objective: float) -> int:
         """Take one gradient step for all features, order by order; return the number of new features."""
         violations, threshold = self._problem.violations(worst), self._threshold
+        highest = np.inf
         if self._miner.step == "auto":
+            highest = objective
             step = 1 / max(1, len(violations.rows))
         elif self._miner.step == "decreasing":
             step = 1 / float(np.sqrt(len(self._iterations) + 1))
@@ -343,24 +345,22 @@ class MiningRun:
         if isinstance(self._active, MergedFeatures):
             return self._active.step(worst, step, threshold, degree)
         entering = self._search(degree, violations)
-        self._active.step(worst, step, threshold)
-        features = {order: part.features for order, part in entering.items()}
-        gradients = [np.zeros((0, self._problem.n_outputs)), *(part.gradient for part in entering.values())]
-        weights = soft(step * np.concatenate(gradients), step * threshold)
-        self._active.add(features, weights)
+        self._active.add(entering)
         self._memory.hold("entering", 0)
-        return len(weights)
+        self._active.step(worst, step, threshold, highest)
+        return sum(len(features) for features in entering.values())
 
-    def _search(self, degree: int, violations: Violations) -> dict[int, "_Entering"]:
+    def _search(self, degree: int, violations: Violations) -> dict[int, IntArray]:
         """Return the newly selected features, by order."""
         store = ArrayStore(ENTERING_BYTES if self._memory.is_limited else None)
         self._memory.hold("entering", ENTERING_BYTES)
         search = self._space.search(violations, self._threshold, degree)
-        kept: dict[int, list[tuple[Kept, Kept]]] = {}
+        kept: dict[int, list[Kept]] = {}
         try:
             for order in range(1, degree + 1):
-                parts = (part for part in self._grow(search, order) if len(part.features))
-                kept[order] = [(store.keep(features), store.keep(gradient)) for features, gradient in parts]
+                kept[order] = [
+                    store.keep(features) for features in self._grow(search, order) if len(features)
+                ]
                 if self._orders[-1].n_survivors == 0:
                     break
             search.close()
@@ -373,7 +373,7 @@ class MiningRun:
             search.close()
             store.close()
 
-    def _grow(self, search: SpaceSearch, order: int) -> Iterator["_Entering"]:
+    def _grow(self, search: SpaceSearch, order: int) -> Iterator[IntArray]:
         """Count the features of one order, and yield the newly selected ones."""
         active = cast(ActiveFeatures, self._active)
         n_candidates = n_instances = n_survivors = n_entering = 0
@@ -381,7 +381,7 @@ class MiningRun:
             gradient = (growth.counts[:, ::2] - growth.counts[:, 1::2]).astype(np.float64)
             enters = np.flatnonzero(np.abs(gradient).max(axis=1, initial=0) > self._threshold)
             enters = enters[~active.contains(order, growth.features[enters])]
-            yield _Entering(growth.features[enters], gradient[enters])
+            yield growth.features[enters]
             n_candidates += growth.n_candidates
             n_instances += growth.n_instances
             n_survivors += growth.n_survivors
@@ -425,16 +425,7 @@ class _Position(NamedTuple):
     worst: Integers = np.zeros(0, dtype=np.int64)
 
 
-class _Entering(NamedTuple):
-    """Features whose gradient exceeds the threshold."""
-
-    features: IntArray
-    gradient: FloatArray
-
-
-def _sort(kept: Sequence[tuple[Kept, Kept]]) -> _Entering:
+def _sort(kept: Sequence[Kept]) -> IntArray:
     """Return the sorted features of several stored parts."""
-    features = np.concatenate([load(part) for part, _ in kept])
-    gradient = np.concatenate([load(part) for _, part in kept])
-    sequence = np.lexsort(features.T[::-1])
-    return _Entering(features[sequence], gradient[sequence])
+    features = np.concatenate([load(part) for part in kept])
+    return features[np.lexsort(features.T[::-1])]
