@@ -8,6 +8,7 @@ from oracle import voted
 
 import treewright as tw
 from treewright.errors import FormatError, InputError
+from treewright.metrics.parseval import COUNTS, sentence_counts
 from treewright.model import State, save_state
 from treewright.progress import messages_to
 from treewright.rerank import constituents
@@ -160,7 +161,7 @@ def test_two_parsers_choose_together_without_a_kernel(leftcorner, constituent, t
 def test_three_parsers_choose_together(leftcorner, constituent, span, train, dev, test, tmp_path):
     reranker = make_reranker(constituent, others=(leftcorner, span), kernel="none").fit(train, dev)
     assert len(reranker.tuning_.others) == 2
-    assert reranker.tuning_.chosen == pytest.approx(f1(dev, reranker.predict(dev)))
+    assert reranker.tuning_.chosen == pytest.approx(f1(dev, reranker.using(predict_by="score").predict(dev)))
     lists = list_parses([constituent, leftcorner, span], test, K)
     for found, parses in zip(lists, reranker.kbest(test, K), strict=True):
         final = found.scores @ [1.0, *reranker.tuning_.others]
@@ -475,3 +476,35 @@ def test_a_reranker_that_has_learnt_nothing_says_so(test, tmp_path):
             InputError, match="this ConstituentReranker is not fitted; call fit first, or load"
         ):
             use()
+
+
+def test_trees_can_be_predicted_by_their_brackets(leftcorner, constituent, span, train, dev, test, tmp_path):
+    reranker = make_reranker(constituent, others=(leftcorner, span), kernel="none").fit(train, dev)
+    tuning = reranker.tuning_
+    by_brackets, by_score = (reranker.using(predict_by=way) for way in ("brackets", "score"))
+    assert tuning.by_brackets == pytest.approx(f1(dev, by_brackets.predict(dev)))
+    assert tuning.chosen == pytest.approx(f1(dev, by_score.predict(dev)))
+    better = by_brackets if tuning.by_brackets > tuning.chosen else by_score
+    assert reranker.predict(test) == better.predict(test)
+    assert f"{tuning.by_brackets:.2f} by expected brackets" in str(tuning)
+    lists = list_parses([constituent, leftcorner, span], test, K)
+    for found, tree in zip(lists, by_brackets.predict(test), strict=True):
+        final = tuning.scale * (found.scores @ [1.0, *tuning.others])
+        shares = np.exp(final - np.logaddexp.reduce(final))
+        assert tree == max(found.trees, key=lambda one: expected(one, found.trees, shares))
+    assert [one.tree for (one,) in by_brackets.annotate(test)] == by_brackets.predict(test)
+    assert [parses[0].score for parses in by_brackets.kbest(test)] == [
+        parses[0].score for parses in by_score.kbest(test)
+    ]
+    by_brackets.save(tmp_path / "model")
+    assert tw.load(tmp_path / "model").predict(test) == by_brackets.predict(test)
+
+
+def expected(tree, others, shares):
+    """Return twice the expected number of matching brackets by the expected number of brackets."""
+    counts = [sentence_counts([other], [tree])[0] for other in others]
+    matched, n_other, n_own = (
+        np.dot(shares, [each[COUNTS.index(name)] for each in counts])
+        for name in ("matched", "gold", "predicted")
+    )
+    return round(2 * matched / (n_other + n_own), 12)

@@ -151,6 +151,11 @@ def sentence_counts(
     return counts
 
 
+def brackets(tree: ConstTree) -> list[tuple[str, int, int]]:
+    """Return the labels, starts and ends of the constituents that evalb scores."""
+    return _brackets(tree).brackets
+
+
 def sentence_length(tree: ConstTree) -> int:
     """Return the number of words of a tree, including punctuation, without traces."""
     return sum(tag != TRACE for tag in tree.tags())

@@ -39,8 +39,10 @@ from treewright.rerank.parse_lists import (
     ParseList,
     TracedLists,
     best_f1,
+    bracket_table,
     corpus_f1,
     count_brackets,
+    expected_f1,
     f1_losses,
     keep_derivable,
     list_ends,
@@ -49,7 +51,7 @@ from treewright.rerank.parse_lists import (
     lists_state,
     rescore,
 )
-from treewright.rerank.score_weights import ScoreParts, ScoreWeights, tune
+from treewright.rerank.score_weights import ScoreParts, ScoreWeights, tune, tune_scale
 from treewright.tagging.tagger import Tagger
 
 KERNELS = {
@@ -124,6 +126,11 @@ class ConstituentReranker(ConstituentAnnotator):
         Weight of the reranker's score in the final score (default: tuned on the dev set). With 1, the final
         score is the same as in training, as in the paper; with `voting`, a large weight lets the votes
         decide.
+    predict_by : {"auto", "score", "brackets"}
+        Predict the candidate with the highest final score, or the one with the highest expected F1
+        ("brackets"). For the latter, probabilities are proportional to the exponential of final scores, whose
+        scale is tuned on the dev set. "auto" uses "brackets" if there are other parsers and the F1 on the dev
+        set is higher.
     k : int
         Number of candidate trees per sentence and parser.
     folds : int, optional
@@ -173,7 +180,7 @@ class ConstituentReranker(ConstituentAnnotator):
         "folds": {"kernel": LEARNING},
     }
     unsaved = ("parser", "n_jobs")
-    adjustable = ("k", "n_jobs")
+    adjustable = ("k", "n_jobs", "predict_by")
     fields = saved(
         parser_=Submodel(*PARSERS),
         others=ListOf(Submodel(*PARSERS)),
@@ -199,6 +206,7 @@ class ConstituentReranker(ConstituentAnnotator):
         penalty: Annotated[float, Range(1e-12, 1e12)] = 1.0,
         score_weight: Annotated[float, Range(0, 1e12)] | None = None,
         kernel_weight: Annotated[float, Range(0, 1e12)] | None = None,
+        predict_by: Literal["auto", "score", "brackets"] = "auto",
         k: Annotated[int, Range(2)] = 20,
         folds: Folds | None = None,
         random_state: RandomState = 0,
@@ -215,6 +223,7 @@ class ConstituentReranker(ConstituentAnnotator):
         self.penalty = penalty
         self.score_weight = score_weight
         self.kernel_weight = kernel_weight
+        self.predict_by = predict_by
         self.k = k
         self.folds = folds
         self.random_state = random_state
@@ -227,7 +236,11 @@ class ConstituentReranker(ConstituentAnnotator):
         if self.kernel != NO_KERNEL:
             lists = self._training_lists(trees, dev, steps)
             self.reranker_ = self._learn_to_rerank(lists, trees)
-        self.tuning_ = self._tune(self._list(self._parsers(), dev, steps and steps / "dev"), dev)
+        lists = self._list(self._parsers(), dev, steps and steps / "dev")
+        self.tuning_ = self._tune(lists, dev)
+        tables = [bracket_table(each.trees) for each in lists]
+        scale, f1 = tune_scale(self._final_scores(lists), tables, count_brackets(dev, lists))
+        self.tuning_ = self.tuning_._replace(scale=scale, by_brackets=f1)
         report(str(self.tuning_))
 
     def _check(self) -> None:
@@ -430,19 +443,34 @@ class ConstituentReranker(ConstituentAnnotator):
     def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
         """Parse sentences; the trees keep the original words.
 
+        `kbest` orders trees by their scores. If trees are predicted by their brackets (see `predict_by`), its
+        first tree may differ from the predicted tree.
+
         Parameters
         ----------
         sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
             Trees, lists of words, or lists of (word, tag) pairs. Existing brackets are ignored.
         """
-        return [parses[0].tree for parses in self.kbest(sentences, 1)]
+        return [parses[0].tree for parses in self._analyse(sentences, 1)]
+
+    def _analyse(self, sentences: Sequence[Any], k: int) -> list[list[Parse]]:
+        """Return the predicted trees, or the best trees if there are several."""
+        self.check_is_fitted()
+        return self._parse_all(sentences, k, by_brackets=k == 1 and self._predicts_by_brackets)
+
+    @property
+    def _predicts_by_brackets(self) -> bool:
+        if self.predict_by != "auto":
+            return self.predict_by == "brackets"
+        return bool(self.others) and self.tuning_.by_brackets > self.tuning_.chosen
 
     def kbest(
         self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
     ) -> list[list[Parse]]:
         """Return up to `k` reranked candidates of each sentence with final scores, the best first.
 
-        A tree without words is returned unchanged.
+        They are ordered by score, even if `predict` chooses a tree by its brackets (see `predict_by`). A tree
+        without words is returned unchanged.
 
         Parameters
         ----------
@@ -454,6 +482,17 @@ class ConstituentReranker(ConstituentAnnotator):
             Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         self.check_is_fitted()
+        return self._parse_all(sentences, k, n_jobs=n_jobs)
+
+    def _parse_all(
+        self,
+        sentences: Sequence[SentenceLike],
+        k: int,
+        *,
+        n_jobs: int | None = None,
+        by_brackets: bool = False,
+    ) -> list[list[Parse]]:
+        """Return up to `k` candidates of each sentence, by score or by expected F1."""
         check_integer("k", k, minimum=1)
         sentences = list_sentences(sentences, self)
         read = read_sentences(sentences, self, None if self.needs_tags else self.own_tagger)
@@ -466,22 +505,31 @@ class ConstituentReranker(ConstituentAnnotator):
             for batch in counted.slices(len(places), BATCH_SIZE):
                 some = places[batch]
                 lists = self._parse(self._parsers(), [sentences[at] for at in some], n_jobs)
-                for at, parses in zip(some, self._rank(lists, k), strict=True):
+                ranked = self._rank(lists, k, by_brackets=by_brackets)
+                for at, parses in zip(some, ranked, strict=True):
                     found[at] = parses
         return found
 
-    def _rank(self, lists: Sequence[ParseList], k: int) -> list[list[Parse]]:
+    def _final_scores(self, lists: Sequence[ParseList]) -> list[FloatArray]:
+        """Return the final scores of the candidates of each list."""
         base_scores, tuning = self._base_scores(lists), self.tuning_
         # Skip scores with weight 0.
         kernel_scores = np.zeros_like(base_scores)
         if tuning.kernel_weight:
             kernel_scores = self._kernel_scores(lists, base_scores)
         parts = ScoreParts(base_scores, kernel_scores, self._other_scores(lists))
-        finals = np.split(parts.add(tuning.kernel_weight, tuning.others), list_ends(lists))
-        return [
-            [Parse(each.trees[at], float(scores[at])) for at in np.argsort(-scores, kind="stable")[:k]]
-            for each, scores in zip(lists, finals, strict=True)
-        ]
+        return np.split(parts.add(tuning.kernel_weight, tuning.others), list_ends(lists))
+
+    def _rank(self, lists: Sequence[ParseList], k: int, *, by_brackets: bool = False) -> list[list[Parse]]:
+        """Return the `k` best candidates of each list with their final scores."""
+        ranked = []
+        for each, scores in zip(lists, self._final_scores(lists), strict=True):
+            values = scores
+            if by_brackets:
+                values = expected_f1(bracket_table(each.trees), self.tuning_.scale * scores)
+            order = np.argsort(-values, kind="stable")[:k]
+            ranked.append([Parse(each.trees[at], float(scores[at])) for at in order])
+        return ranked
 
     @property
     def tags(self) -> str:
@@ -541,6 +589,7 @@ class ConstituentReranker(ConstituentAnnotator):
         else:
             expect(type(self.reranker_.kernel) is type(kernel), "a reranker trained with this kernel")
         expect(len(self.tuning_.others) == len(self.others), "a weight for each of the other parsers")
+        expect(0 < self.tuning_.scale < np.inf, "a positive scale of scores")
 
     def take_fitted(self, other: Self) -> Self:
         """Copy the fitted attributes of another reranker; the parameter `parser` is not changed."""

@@ -1,5 +1,6 @@
 """k-best lists of constituency parsers, with the scores of all parsers and the F1 of candidates."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList
 from treewright.kernels.examples import examples_from_state, examples_state
-from treewright.metrics.parseval import COUNTS, sentence_counts
+from treewright.metrics.parseval import COUNTS, brackets, sentence_counts
 from treewright.model import State
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
@@ -185,6 +186,47 @@ def corpus_f1(counts: FloatArray) -> float:
 def best_f1(counts: Sequence[FloatArray]) -> float:
     """Return the oracle F1, with the best candidate of each sentence."""
     return corpus_f1(np.stack([each[f1_losses(each).argmin()] for each in counts]))
+
+
+def bracket_table(trees: Sequence[ConstTree]) -> FloatArray:
+    """Return which distinct brackets each tree has, (n_trees, n_brackets).
+
+    If a tree has a bracket twice, as in a unary chain of equal labels, the second one is another bracket.
+    """
+    columns: dict[tuple[tuple[str, int, int], int], int] = {}
+    rows = [
+        [
+            columns.setdefault((bracket, at), len(columns))
+            for bracket, n in Counter(brackets(tree)).items()
+            for at in range(n)
+        ]
+        for tree in trees
+    ]
+    table = np.zeros((len(trees), len(columns)))
+    for row, own in zip(table, rows, strict=True):
+        row[own] = 1.0
+    return table
+
+
+def expected_f1(table: FloatArray, scores: FloatArray) -> FloatArray:
+    """Return the expected F1 of each candidate, if the right tree is a candidate drawn by these scores.
+
+    It is approximated by the expected number of matching brackets divided by the mean of the own and the
+    expected number of brackets.
+
+    Parameters
+    ----------
+    table : ndarray of float, (n_trees, n_brackets)
+        The brackets of the candidates, from `bracket_table`.
+    scores : ndarray of float, (n_trees,)
+        Log-probabilities of the candidates, up to a constant.
+    """
+    probabilities = np.exp(scores - scores.max())
+    probabilities /= probabilities.sum()
+    sizes = table.sum(axis=1)
+    n_brackets = sizes + probabilities @ sizes
+    found: FloatArray = 2 * table @ (probabilities @ table) / np.where(n_brackets > 0, n_brackets, 1.0)
+    return found
 
 
 def lists_state(lists: Sequence[ParseList]) -> State:

@@ -9,10 +9,12 @@ import numpy as np
 
 from treewright._typing import FloatArray
 from treewright.learn.lists import best_rows
-from treewright.rerank.parse_lists import best_f1, corpus_f1
+from treewright.rerank.parse_lists import best_f1, corpus_f1, expected_f1
 
 SHARES = (0.0, *(2.0**power for power in range(-6, 11)))
 """Candidate weights of the reranker and of the other parsers, tried on dev."""
+SCALES = tuple(2.0**power for power in range(-5, 3))
+"""Candidate factors on final scores, tried on dev."""
 MAX_TRIED = 10_000
 """Maximum number of weight combinations for an exhaustive search; beyond it, coordinate search is used."""
 
@@ -51,6 +53,11 @@ class ScoreWeights(NamedTuple):
         Weights of the other parsers.
     base, chosen, best : float
         Dev F1 of the first parser, of the reranked trees, and of the oracle.
+    scale : float
+        Factor on final scores that turns them into log-probabilities, to predict trees by their brackets; 0
+        if it was not tuned.
+    by_brackets : float
+        Dev F1 of the trees that are predicted by their brackets.
     """
 
     kernel_weight: float
@@ -58,14 +65,16 @@ class ScoreWeights(NamedTuple):
     base: float
     chosen: float
     best: float
+    scale: float = 0.0
+    by_brackets: float = 0.0
 
     def __str__(self) -> str:
         weights = [f"reranker weight {self.kernel_weight:g}"]
         weights += [f"parser {number} weight {weight:g}" for number, weight in enumerate(self.others, 2)]
-        return (
-            f"dev F1 {self.base:.2f} by the parser, {self.chosen:.2f} reranked "
-            f"({', '.join(weights)}), {self.best:.2f} oracle"
-        )
+        found = f"dev F1 {self.base:.2f} by the parser, {self.chosen:.2f} reranked ({', '.join(weights)})"
+        if self.scale:
+            found += f", {self.by_brackets:.2f} by expected brackets (scale {self.scale:g})"
+        return f"{found}, {self.best:.2f} oracle"
 
 
 def tune(
@@ -95,6 +104,30 @@ def tune(
     is_small = prod(map(len, choices)) <= MAX_TRIED
     shares, chosen = _try_all(choices, score) if is_small else _climb(choices, score)
     return ScoreWeights(shares[0], shares[1:], score([0.0] * len(choices)), chosen, best_f1(counts))
+
+
+def tune_scale(
+    scores: Sequence[FloatArray], tables: Sequence[FloatArray], counts: Sequence[FloatArray]
+) -> tuple[float, float]:
+    """Return the scale with which trees predicted by their brackets have the highest F1, and that F1.
+
+    Parameters
+    ----------
+    scores : sequence of ndarray of float, (n_trees,)
+        The final scores of each list.
+    tables : sequence of ndarray of float, (n_trees, n_brackets)
+        The brackets of each list, from `bracket_table`.
+    counts : sequence of ndarray of float, (n_trees, 3)
+        Bracket counts of each list, from `count_brackets`.
+    """
+
+    def score(scale: float) -> float:
+        best = [expected_f1(table, scale * own).argmax() for table, own in zip(tables, scores, strict=True)]
+        return corpus_f1(np.stack([rows[at] for rows, at in zip(counts, best, strict=True)]))
+
+    tried = {scale: score(scale) for scale in SCALES}
+    scale = max(tried, key=tried.__getitem__)
+    return scale, tried[scale]
 
 
 def _try_all(

@@ -112,8 +112,12 @@ class ConstituentAnnotator(Annotator):
                 Analysis(parse.tree, parse.score, share)
                 for parse, share in zip(parses, self.shares([each.score for each in parses]), strict=True)
             ]
-            for parses in self.kbest(sentences, k)
+            for parses in self._analyse(sentences, k)
         ]
+
+    def _analyse(self, sentences: Sequence[Any], k: int) -> list[list[Any]]:
+        """Return the trees that `annotate` returns."""
+        return self.kbest(sentences, k)
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Sentence]]:
         """Open a file in brackets, CoNLL-U or plain text, and check that it has all required tags."""
