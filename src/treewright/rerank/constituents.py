@@ -127,10 +127,8 @@ class ConstituentReranker(ConstituentAnnotator):
         score is the same as in training, as in the paper; with `voting`, a large weight lets the votes
         decide.
     predict_by : {"auto", "score", "brackets"}
-        Predict the candidate with the highest final score, or the one with the highest expected F1
-        ("brackets"). For the latter, probabilities are proportional to the exponential of final scores, whose
-        scale is tuned on the dev set. "auto" uses "brackets" if there are other parsers and the F1 on the dev
-        set is higher.
+        Predict the candidate with the highest final score, or with the highest expected F1 ("brackets"), which
+        takes more time. "auto" uses "brackets" if there are other parsers and the F1 on DEV is higher.
     k : int
         Number of candidate trees per sentence and parser.
     folds : int, optional

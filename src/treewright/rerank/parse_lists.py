@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from treewright._typing import FloatArray, Integers
 from treewright.annotation.sentences import SentenceLike
@@ -188,8 +189,8 @@ def best_f1(counts: Sequence[FloatArray]) -> float:
     return corpus_f1(np.stack([each[f1_losses(each).argmin()] for each in counts]))
 
 
-def bracket_table(trees: Sequence[ConstTree]) -> FloatArray:
-    """Return which distinct brackets each tree has, (n_trees, n_brackets).
+def bracket_table(trees: Sequence[ConstTree]) -> npt.NDArray[np.float32]:
+    """Return which distinct brackets each tree has, 1 or 0, (n_trees, n_brackets).
 
     If a tree has a bracket twice, as in a unary chain of equal labels, the second one is another bracket.
     """
@@ -202,13 +203,13 @@ def bracket_table(trees: Sequence[ConstTree]) -> FloatArray:
         ]
         for tree in trees
     ]
-    table = np.zeros((len(trees), len(columns)))
+    table = np.zeros((len(trees), len(columns)), dtype=np.float32)
     for row, own in zip(table, rows, strict=True):
         row[own] = 1.0
     return table
 
 
-def expected_f1(table: FloatArray, scores: FloatArray) -> FloatArray:
+def expected_f1(table: npt.NDArray[np.float32], scores: FloatArray) -> FloatArray:
     """Return the expected F1 of each candidate, if the right tree is a candidate drawn by these scores.
 
     It is approximated by the expected number of matching brackets divided by the mean of the own and the

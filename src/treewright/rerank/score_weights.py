@@ -6,6 +6,7 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from treewright._typing import FloatArray
 from treewright.learn.lists import best_rows
@@ -52,7 +53,7 @@ class ScoreWeights(NamedTuple):
     others : tuple of float
         Weights of the other parsers.
     base, chosen, best : float
-        Dev F1 of the first parser, of the reranked trees, and of the oracle.
+        Dev F1 of the first parser, of the trees with the highest final scores, and of the oracle.
     scale : float
         Factor on final scores that turns them into log-probabilities, to predict trees by their brackets; 0
         if it was not tuned.
@@ -107,7 +108,9 @@ def tune(
 
 
 def tune_scale(
-    scores: Sequence[FloatArray], tables: Sequence[FloatArray], counts: Sequence[FloatArray]
+    scores: Sequence[FloatArray],
+    tables: Sequence[npt.NDArray[np.float32]],
+    counts: Sequence[FloatArray],
 ) -> tuple[float, float]:
     """Return the scale with which trees predicted by their brackets have the highest F1, and that F1.
 

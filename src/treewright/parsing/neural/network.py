@@ -122,7 +122,7 @@ class SentenceEncoder(nn.Module):
 class TimeSteps(NamedTuple):
     """The words of a batch in the order in which an LSTM reads them: first words, second words, and so on.
 
-    PyTorch's functions for this copy each time step separately; on a GPU, this takes longer than the LSTM.
+    PyTorch's functions for this copy each time step separately, which is slow on a GPU.
 
     Attributes
     ----------
