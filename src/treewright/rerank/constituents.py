@@ -127,8 +127,9 @@ class ConstituentReranker(ConstituentAnnotator):
         score is the same as in training, as in the paper; with `voting`, a large weight lets the votes
         decide.
     predict_by : {"auto", "score", "brackets"}
-        Predict the tree with the highest final score, or with the highest expected F1. The latter ("brackets")
-        takes more time. "auto" uses "brackets" if there are other parsers and the F1 on DEV is higher.
+        Predict the tree with the highest final score, or with the highest expected F1. The latter
+        ("brackets") takes more time. "auto" uses "brackets" if there are other parsers and the F1 on DEV is
+        higher.
     k : int
         Number of candidate trees per sentence and parser.
     folds : int, optional
