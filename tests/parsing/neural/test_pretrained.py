@@ -15,6 +15,7 @@ pytest.importorskip("transformers")
 from tiny_encoder import make_folder
 
 SMALL = {"units": 8, "layers": 1, "arc_size": 12, "label_size": 8, "epochs": 3, "learning_rate": 0.01}
+SPANS = {"units": 8, "layers": 1, "span_size": 8, "epochs": 2, "learning_rate": 0.01}
 BANK = tw.make_treebank(80, random_state=0).dependencies
 
 
@@ -55,6 +56,32 @@ def test_an_encoder_is_part_of_the_saved_parser(tmp_path, vectors, folder, tune)
     shutil.rmtree(folder)
     parser.save(tmp_path / "parser.tw")
     assert trees_of(tw.load(tmp_path / "parser.tw")) == trees_of(parser)
+
+
+@pytest.mark.parametrize("tune", [False, True])
+def test_vectors_and_an_encoder_are_part_of_a_saved_span_parser(tmp_path, vectors, folder, tune):
+    trees = tw.make_treebank(80, random_state=0).constituents
+    plain = tw.SpanParser(**SPANS).fit(trees[:60], trees[60:70])
+    parser = tw.SpanParser(vectors=str(vectors), encoder=str(folder), tune_encoder=tune, **SPANS)
+    parser.fit(trees[:60], trees[60:70])
+    vectors.unlink()
+    shutil.rmtree(folder)
+    parser.save(tmp_path / "parser.tw")
+    loaded = tw.load(tmp_path / "parser.tw")
+    assert (loaded.inputs_.vectors.size, loaded.inputs_.encoder.size) == (3, 16)
+    found = parser.log_probabilities(trees[70:])
+    assert loaded.log_probabilities(trees[70:]) == pytest.approx(found)
+    assert found != pytest.approx(plain.log_probabilities(trees[70:]))
+
+
+def test_a_span_parser_refuses_files_that_are_missing_before_it_trains(tmp_path):
+    trees = tw.make_treebank(10, random_state=0).constituents
+    with pytest.raises(FileNotFoundError, match=r"none\.vec"):
+        tw.SpanParser(vectors=str(tmp_path / "none.vec")).fit(trees)
+    with pytest.raises(FileNotFoundError, match="the folder does not exist; expected a folder with"):
+        tw.SpanParser(encoder=str(tmp_path / "none")).fit(trees)
+    with pytest.raises(InputError, match="networks=2 does not work with tune_encoder=True"):
+        tw.SpanParser(encoder=str(make_folder(tmp_path)), tune_encoder=True, networks=2).fit(trees)
 
 
 def test_parsing_with_an_encoder_tells_what_is_not_installed(tmp_path, folder, monkeypatch):

@@ -1,5 +1,6 @@
 """Sentences as integer arrays for a network: words, characters, lemmas, tags and features."""
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,11 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright._naming import setting
 from treewright.data.deptree import DepTree
 from treewright.data.files import Source
 from treewright.data.vocab import Vocabulary
+from treewright.errors import InputError
 from treewright.model import Model, Submodel, Value, saved
-from treewright.parsing.neural.encoders import PretrainedEncoder, SubwordWindows
+from treewright.parsing.neural.encoders import PretrainedEncoder, SubwordWindows, check_folder
 from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS, WordVectors, read_vectors
 from treewright.progress import report
 
@@ -254,6 +257,17 @@ class WordInputs(Model):
             self._cache.clear()
         found = self._cache[token] = ids, features[features > 0].tolist()
         return found
+
+
+def check_pretrained(vectors: str | None, encoder: str | None, *, tune_encoder: bool, networks: int) -> None:
+    """Raise an error if a file is missing, or if several networks would tune one encoder."""
+    if vectors is not None and not os.path.exists(vectors):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), vectors)
+    if encoder is not None:
+        check_folder(encoder)
+    if tune_encoder and networks > 1:
+        found = f"{setting('networks', networks)} does not work with {setting('tune_encoder', True)}"
+        raise InputError(f"{found}; expected one network, because a model has one encoder")
 
 
 def _columns(tree: DepTree) -> tuple[Sequence[str], ...]:

@@ -1,7 +1,5 @@
 """NeuralScorer: a neural scorer for the dependency parser."""
 
-import errno
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -10,21 +8,18 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._naming import setting
 from treewright._optional import require
 from treewright._typing import Count, FileName, FolderName, Jobs, NonNegativeInt, RandomState, Range
 from treewright._validate import GIVEN, check_params, draw_seed
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
-from treewright.errors import InputError
 from treewright.model import Array, ListOf, Submodel, Value, expect, saved
 from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
 from treewright.parsing.dependency.calibration import best_scale, gold_loss
 from treewright.parsing.neural.devices import find_device
-from treewright.parsing.neural.encoders import check_folder
 from treewright.parsing.neural.inference import NetworkRunner, ReadSentence, Weights
-from treewright.parsing.neural.inputs import WordInputs
+from treewright.parsing.neural.inputs import WordInputs, check_pretrained
 from treewright.parsing.neural.probabilities import head_probabilities, log_probabilities, log_sum
 from treewright.parsing.neural.sizes import PART_ROLES, BiaffineSettings, weight_shapes
 from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS
@@ -197,10 +192,10 @@ class NeuralScorer(PartScorer):
         """Raise an error if a file, a device or PyTorch is missing."""
         check_params(self)
         find_device(self.device)
-        if self.vectors is not None and not os.path.exists(self.vectors):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.vectors)
-        if self.encoder is not None:
-            check_folder(self.encoder)
+        self._check_pretrained()
+
+    def _check_pretrained(self) -> None:
+        check_pretrained(self.vectors, self.encoder, tune_encoder=self.tune_encoder, networks=self.networks)
 
     def start(
         self,
@@ -226,9 +221,7 @@ class NeuralScorer(PartScorer):
         require("torch", "neural")
         from treewright.parsing.neural.training import NetworkTrainer, TrainingSettings, train_networks
 
-        if self.tune_encoder and self.networks > 1:
-            found = f"{setting('networks', self.networks)} does not work with {setting('tune_encoder', True)}"
-            raise InputError(f"{found}; expected one network, because a model has one encoder")
+        self._check_pretrained()
         device = find_device(self.device)
         inputs = WordInputs.from_trees(
             trees,

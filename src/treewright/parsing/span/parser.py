@@ -11,15 +11,18 @@ import numpy.typing as npt
 from treewright._optional import require
 from treewright._typing import (
     Count,
+    FileName,
     FloatArray,
+    FolderName,
     Folds,
     Fraction,
     Jobs,
+    NonNegativeInt,
     RandomState,
     Range,
     TagSource,
 )
-from treewright._validate import check_integer, check_params, count_jobs
+from treewright._validate import GIVEN, check_integer, check_params, count_jobs
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -32,8 +35,9 @@ from treewright.parsing.constituent.inferences import TaggedSentence
 from treewright.parsing.constituent.parser import Parse
 from treewright.parsing.dependency.long_sentences import best_sums, cut
 from treewright.parsing.neural.devices import find_device
-from treewright.parsing.neural.inputs import COLUMNS, WordInputs
+from treewright.parsing.neural.inputs import COLUMNS, WordInputs, check_pretrained
 from treewright.parsing.neural.sizes import encoder_shapes
+from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS
 from treewright.parsing.neural.weights import NetworkWeights
 from treewright.parsing.sentences import HELD_OUT, check_trees, find_root, learn_tags, read_sentences
 from treewright.parsing.span.chart import best_trees, log_partition, longest_whole, marginals, tree_score
@@ -117,6 +121,17 @@ class SpanParser(ConstituentAnnotator):
         Early-stopping patience in epochs. The best epoch is always kept.
     networks : int
         Number of networks with different initial weights, whose scores are averaged.
+    vectors : str, optional
+        File of word vectors in the text format of word2vec, GloVe or fastText, plain or gzip. Training does
+        not change the vectors.
+    max_vectors : int
+        Number of vectors to keep from the beginning of the file, in addition to those of training words.
+    encoder : str, optional
+        Folder of a pretrained Hugging Face encoder (training and parsing need the encoder extra).
+    tune_encoder : bool
+        Fine-tune the encoder with the network. A frozen encoder is faster.
+    encoder_learning_rate : float
+        Peak learning rate of the encoder.
     folds : int
         Number of jackknife folds for tagging.
     precision : {"float32", "bfloat16"}
@@ -158,7 +173,12 @@ class SpanParser(ConstituentAnnotator):
     True
     """
 
-    EFFECTIVE_IF: ClassVar = {"folds": {"tags": ("predicted",)}}
+    EFFECTIVE_IF: ClassVar = {
+        "folds": {"tags": ("predicted",)},
+        "max_vectors": {"vectors": GIVEN},
+        "tune_encoder": {"encoder": GIVEN},
+        "encoder_learning_rate": {"tune_encoder": (True,)},
+    }
     unsaved = ("device", "n_jobs")
     adjustable = ("tags", "device", "n_jobs")
     fields = saved(
@@ -183,6 +203,11 @@ class SpanParser(ConstituentAnnotator):
         epochs: Count = 60,
         patience: Count = 15,
         networks: Count = 1,
+        vectors: FileName | None = None,
+        max_vectors: NonNegativeInt = DEFAULT_MAX_VECTORS,
+        encoder: FolderName | None = None,
+        tune_encoder: bool = False,
+        encoder_learning_rate: Annotated[float, Range(0, 1)] = 2e-5,
         folds: Folds = 5,
         precision: Literal["float32", "bfloat16"] = "float32",
         random_state: RandomState = 0,
@@ -200,6 +225,11 @@ class SpanParser(ConstituentAnnotator):
         self.epochs = epochs
         self.patience = patience
         self.networks = networks
+        self.vectors = vectors
+        self.max_vectors = max_vectors
+        self.encoder = encoder
+        self.tune_encoder = tune_encoder
+        self.encoder_learning_rate = encoder_learning_rate
         self.folds = folds
         self.precision = precision
         self.random_state = random_state
@@ -228,7 +258,15 @@ class SpanParser(ConstituentAnnotator):
             raise InputError("the training trees have no constituents; expected at least one")
         gold = [self.labels_.encode(tree) for tree in trees]
         sentences = [DepTree(tree.words(), xpos=tree.tags()) for tree in trees]
-        self.inputs_ = WordInputs.from_trees(sentences, min_count=self.min_count)
+        self.inputs_ = WordInputs.from_trees(
+            sentences,
+            min_count=self.min_count,
+            vectors=self.vectors,
+            max_vectors=self.max_vectors,
+            encoder=self.encoder,
+        )
+        if self.inputs_.encoder is not None:
+            self.inputs_.encoder.place(device)
         n_words = sum(map(len, sentences))
         report(f"{len(trees)} sentences, {n_words} words, {len(self.labels_) - 1} span labels")
         dev = [tree for tree in dev if not tree.is_leaf]
@@ -265,6 +303,8 @@ class SpanParser(ConstituentAnnotator):
                 precision=self.precision,
                 patience=self.patience,
                 random_state=self.random_state + number,
+                tune_encoder=self.tune_encoder,
+                encoder_learning_rate=self.encoder_learning_rate,
             )
             name = f"network{number}"
             return SpanTrainer(self.inputs_, self.labels_, settings, training, kept, name).train(*data)
@@ -292,7 +332,7 @@ class SpanParser(ConstituentAnnotator):
 
     def check_fitted_state(self) -> None:
         """Check that the weights match the vocabularies and labels."""
-        self._check()
+        check_params(self)
         vocabularies = self.inputs_.vocabularies
         expect(set(vocabularies) == {*COLUMNS, "feats", "characters"}, "vocabularies of all inputs")
         strings = [text for each in vocabularies.values() for text in each.strings]
@@ -567,6 +607,7 @@ class SpanParser(ConstituentAnnotator):
 
     def _check(self) -> None:
         check_params(self)
+        check_pretrained(self.vectors, self.encoder, tune_encoder=self.tune_encoder, networks=self.networks)
 
 
 def _batches(sentences: Sequence[TaggedSentence]) -> list[list[int]]:
