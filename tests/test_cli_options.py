@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import treewright as tw
 from treewright import cli
-from treewright._validate import check_params, constructor_hints, without_effect
+from treewright._validate import GIVEN, check_params, constructor_hints, without_effect
 from treewright.commands import train
 from treewright.commands.kernels import TREE_KERNELS
 from treewright.commands.signatures import Options, format_size, parameter_texts, parse_size, takes
@@ -227,7 +227,10 @@ def test_a_parameter_without_effect_is_refused(kind, name, either):
     for values in itertools.product(*others.values()):
         chosen = dict(zip(others, values, strict=True))
         is_effective = any(
-            all(chosen[other] in allowed for other, allowed in way.items())
+            all(
+                chosen[other] is not None if allowed is GIVEN else chosen[other] in allowed
+                for other, allowed in way.items()
+            )
             for way in (either if isinstance(either, list) else [either])
         )
         found = [each.name for each in without_effect(kind, chosen | given, [name])]

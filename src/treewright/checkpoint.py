@@ -3,7 +3,7 @@
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -147,6 +147,18 @@ def fingerprint(options: Sequence[object], *treebanks: Sequence[DepTree] | Seque
             digest.update(_describe(tree).encode())
         digest.update(b"end")
     return digest.hexdigest()
+
+
+def digest_files(names: Iterable[str | None]) -> list[str]:
+    """Return a digest of the contents of each file, and of each file of a folder; None is left out."""
+    paths = [Path(name) for name in names if name is not None]
+    files = [each for path in paths for each in (sorted(path.iterdir()) if path.is_dir() else [path])]
+    digests = []
+    for file in files:
+        if file.is_file():
+            with file.open("rb") as stream:
+                digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
+    return digests
 
 
 def _describe(tree: DepTree | ConstTree) -> str:

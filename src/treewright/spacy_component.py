@@ -282,7 +282,7 @@ class TreewrightComponent:
             if not doc.has_annotation("SENT_START"):
                 for token in doc:
                     token.is_sent_start = token.i == 0
-        for sentence, parses in zip(whole, self.model.kbest(pairs, self.k), strict=True):
+        for sentence, parses in zip(whole, self.model.annotate(pairs, k=self.k), strict=True):
             sentence.span._.treewright = {
                 "constituents": [
                     [*_flatten(parse.tree), float(parse.score), parse.probability] for parse in parses

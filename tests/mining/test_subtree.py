@@ -114,7 +114,7 @@ def assert_same(one, other):
     for order in one.features:
         assert one.features[order].tolist() == other.features[order].tolist()
     assert one.weights.tolist() == other.weights.tolist()
-    assert one.objective == other.objective
+    assert one.objective == pytest.approx(other.objective, rel=1e-12)
 
 
 def list_mined(mined):
@@ -141,19 +141,21 @@ def test_features_are_mined_as_without_pruning(random_state, options, root):
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @pytest.mark.parametrize("random_state", SEEDS)
-def test_features_that_are_found_once_are_mined_as_if_searched_in_each_round(random_state, n_jobs):
-    miner = GradientMiner(
-        degree=DEGREE, threshold=[1, 2][random_state % 2], **{**PAPER_SETTINGS, "max_iter": 8}
-    )
+@pytest.mark.parametrize("step", [1.0, "auto"])
+def test_features_that_are_found_once_are_mined_as_if_searched_in_each_round(random_state, n_jobs, step):
+    options = {**PAPER_SETTINGS, "max_iter": 8, "step": step}
+    miner = GradientMiner(degree=DEGREE, threshold=[1, 2][random_state % 2], **options)
     merged, lists = draw_space(random_state, sizes=SIZES, n_jobs=n_jobs)
     searched, _ = draw_space(random_state, sizes=SIZES)
     searched.copies = 1 << 30
     problem = make_problem(random_state, merged, lists)
     one, other = miner.fit(merged, problem), miner.fit(searched, problem)
     assert_same(one, other)
-    assert [each[:2] + each[3:] for each in one.iterations] == [
-        each[:2] + each[3:] for each in other.iterations
+    assert [each[:2] + each[3:-1] for each in one.iterations] == [
+        each[:2] + each[3:-1] for each in other.iterations
     ]
+    objectives = [each.objective for each in other.iterations]
+    assert [each.objective for each in one.iterations] == pytest.approx(objectives, rel=1e-12)
     assert [each.n_violators for each in one.iterations] == [each.n_violators for each in other.iterations]
     assert one.groups is not None
     assert other.groups is None

@@ -508,3 +508,10 @@ def expected(tree, others, shares):
         for name in ("matched", "gold", "predicted")
     )
     return round(2 * matched / (n_other + n_own), 12)
+
+
+def test_brackets_need_a_scale_that_was_tuned(leftcorner, train, dev, test):
+    reranker = make_reranker(leftcorner, kernel="sst", predict_by="score").fit(train[:8], dev[:4])
+    assert reranker.tuning_.scale == 0
+    with pytest.raises(InputError, match="predict_by='brackets'; expected predict_by='score', as in"):
+        reranker.using(predict_by="brackets").predict(test)

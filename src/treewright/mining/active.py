@@ -140,15 +140,17 @@ class ActiveFeatures:
         """Move all weights along their gradient, and shrink them.
 
         The step is halved until the objective is not above `highest`. Otherwise, many similar features that
-        enter together would all take a step that suits only one of them.
+        enter together would all take a step that suits only one of them. If no step is short enough, the
+        weights stay as they are.
         """
         gradient, before = np.zeros_like(self._weights), self._weights
         add_gradient(self._design, self._problem.alternatives, worst, gradient)
         for _ in range(MOST_STEPS):
             self._weights = soft(before + step * gradient, step * threshold)
             if highest == np.inf or self.assess(threshold)[0] <= highest:
-                break
+                return
             step /= 2
+        self._weights = before
 
     def refine(self, threshold: float, n_passes: int, rng: np.random.Generator) -> Integers:
         """Optimise the weights sample by sample in several passes; return the violators of the last pass.

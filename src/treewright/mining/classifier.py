@@ -61,7 +61,7 @@ class Reason(NamedTuple):
     >>> classifier = tw.ConjunctionClassifier(degree=2, threshold=2).fit(X, y)
     >>> reason = classifier.explain([[1, 1, 0]])[0].reasons[0]
     >>> reason.conjunction, round(reason.weight, 2)
-    ('x0 & x1', 1.94)
+    ('x0 & x1', 1.95)
     """
 
     conjunction: str
@@ -91,7 +91,7 @@ class Explanation(NamedTuple):
     >>> classifier = tw.ConjunctionClassifier(degree=2, threshold=2).fit(X, y)
     >>> explanation = classifier.explain([[1, 1, 0]])[0]
     >>> str(explanation.prediction), round(explanation.score, 2)
-    ('yes', 0.96)
+    ('yes', 0.97)
     """
 
     prediction: Any
@@ -122,7 +122,8 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
         Maximum number of mining rounds. The next five parameters apply only with a given threshold or with
         ``linear=False``; see `GradientMiner`.
     step : float or {"auto", "decreasing"}
-        Step size of a round: a constant, "decreasing" (1/sqrt(round)) or "auto".
+        Step size of a round: a constant, "decreasing" (1/sqrt(round)) or "auto". "auto" halves the step until
+        the objective does not rise.
     refine : int
         Number of passes over the samples between two mining rounds.
     pretrain_order : int

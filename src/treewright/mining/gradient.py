@@ -343,7 +343,7 @@ class MiningRun:
         else:
             step = float(self._miner.step)
         if isinstance(self._active, MergedFeatures):
-            return self._active.step(worst, step, threshold, degree)
+            return self._active.step(worst, step, threshold, degree, highest)
         entering = self._search(degree, violations)
         self._active.add(entering)
         self._memory.hold("entering", 0)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._typing import FloatArray, IntArray, Integers, Keys
-from treewright.mining.active import soft
+from treewright.mining.active import MOST_STEPS, soft
 from treewright.mining.memory import Memory
 from treewright.mining.problem import Problem
 from treewright.mining.reports import OrderReport
@@ -179,20 +179,28 @@ class MergedFeatures:
         """Add the weights of classes to the scores of some lists."""
         add_scores(*hits[1:4], weights, self._space.indptr[hits.begin :], scores)
 
-    def step(self, worst: Integers, step: float, threshold: float, degree: int) -> int:
-        """Move all weights up to an order along their gradient, and shrink them.
+    def step(
+        self, worst: Integers, step: float, threshold: float, degree: int, highest: float = np.inf
+    ) -> int:
+        """Move all weights up to an order along their gradient, and shrink them, as `ActiveFeatures.step`.
 
-        Returns the number of features whose weight was zero and is not any more.
+        Returns the number of features whose weight was zero and whose gradient exceeds the threshold.
         """
-        n_entered = 0
+        n_entered, before, gradients = 0, dict(self._orders), {}
         wrongs = np.where(worst >= 0, self._problem.alternatives.rows[worst] - self._space.indptr[:-1], -1)
         for order, each in self._orders.items():
             if order <= degree:
-                gradient = self._gradient(each, wrongs)
-                entering = (each.weights == 0) & (np.abs(gradient) > threshold)
+                gradients[order] = self._gradient(each, wrongs)
+                entering = (each.weights == 0) & (np.abs(gradients[order]) > threshold)
                 n_entered += int(each.sizes[entering].sum())
-                moved = soft(each.weights + step * gradient, step * threshold)
-                self._orders[order] = each._replace(weights=moved)
+        for _ in range(MOST_STEPS):
+            for order, gradient in gradients.items():
+                moved = soft(before[order].weights + step * gradient, step * threshold)
+                self._orders[order] = before[order]._replace(weights=moved)
+            if highest == np.inf or self.assess(threshold)[0] <= highest:
+                return n_entered
+            step /= 2
+        self._orders = before
         return n_entered
 
     def _gradient(self, order: _Order, wrongs: Integers) -> IntArray:

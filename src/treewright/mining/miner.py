@@ -41,7 +41,8 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         Maximum number of mining rounds. The next five parameters apply only with a given threshold or with
         ``linear=False``; see `GradientMiner`. ``**PAPER_SETTINGS`` gives the settings of Qian & Liu (2015).
     step : float or {"auto", "decreasing"}
-        Step size of a round: a constant, "decreasing" (1/sqrt(round)) or "auto".
+        Step size of a round: a constant, "decreasing" (1/sqrt(round)) or "auto". "auto" halves the step until
+        the objective does not rise.
     refine : int
         Number of passes over the samples between two mining rounds.
     pretrain_order : int

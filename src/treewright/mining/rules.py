@@ -114,8 +114,8 @@ class RuleTable(Sequence[Rule]):
     >>> table = tw.list_rules(tw.ConjunctionMiner(degree=2, threshold=2).fit(X, y), X, y)
     >>> print(table)
     rule     for  weight  importance  samples  support   share  lift  examples
-    x0 & x1  yes   +1.94       0.842        5    25.0%  100.0%  4.00  0, 4, 8
-    x1       yes   +0.02       0.009       10    50.0%   50.0%  2.00  0, 4, 8
+    x0 & x1  yes   +1.95       0.846        5    25.0%  100.0%  4.00  0, 4, 8
+    x1       yes   +0.01       0.007       10    50.0%   50.0%  2.00  0, 4, 8
     """
 
     def __init__(self, rules: Sequence[Rule], *, is_regression: bool = False) -> None:

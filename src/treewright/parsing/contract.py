@@ -98,6 +98,10 @@ class PartScorer(Model):
     def check_options(self) -> None:
         """Raise an error for invalid parameters, before training starts."""
 
+    def file_names(self) -> Sequence[str]:
+        """Return the files and folders that training reads; a checkpoint is refused if they have changed."""
+        return ()
+
     def start(
         self,
         trees: Sequence[DepTree],

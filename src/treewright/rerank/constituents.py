@@ -42,13 +42,13 @@ from treewright.rerank.parse_lists import (
     bracket_table,
     corpus_f1,
     count_brackets,
-    expected_f1,
     f1_losses,
     keep_derivable,
     list_ends,
     list_parses,
     lists_from_state,
     lists_state,
+    order_by_f1,
     rescore,
 )
 from treewright.rerank.score_weights import ScoreParts, ScoreWeights, tune, tune_scale
@@ -235,11 +235,7 @@ class ConstituentReranker(ConstituentAnnotator):
         if self.kernel != NO_KERNEL:
             lists = self._training_lists(trees, dev, steps)
             self.reranker_ = self._learn_to_rerank(lists, trees)
-        lists = self._list(self._parsers(), dev, steps and steps / "dev")
-        self.tuning_ = self._tune(lists, dev)
-        tables = [bracket_table(each.trees) for each in lists]
-        scale, f1 = tune_scale(self._final_scores(lists), tables, count_brackets(dev, lists))
-        self.tuning_ = self.tuning_._replace(scale=scale, by_brackets=f1)
+        self.tuning_ = self._tune(self._list(self._parsers(), dev, steps and steps / "dev"), dev)
         report(str(self.tuning_))
 
     def _check(self) -> None:
@@ -433,11 +429,17 @@ class ConstituentReranker(ConstituentAnnotator):
         return np.concatenate([each.scores[:, 1 : 1 + len(self.others)] for each in lists])
 
     def _tune(self, lists: Sequence[ParseList], gold: Sequence[ConstTree]) -> ScoreWeights:
-        """Tune the weights of the reranker and the other parsers on held-out sentences."""
+        """Tune the weights of the scores on held-out sentences, and their scale to predict by brackets."""
         base_scores = self._base_scores(lists)
         kernel_scores = self._kernel_scores(lists, base_scores)
         parts = ScoreParts(base_scores, kernel_scores, self._other_scores(lists))
-        return tune(parts, count_brackets(gold, lists), kernel_weight=self.kernel_weight)
+        counts = count_brackets(gold, lists)
+        found = tune(parts, counts, kernel_weight=self.kernel_weight)
+        if self.predict_by == "score":
+            return found
+        finals = np.split(parts.add(found.kernel_weight, found.others), list_ends(lists))
+        scale, f1 = tune_scale(finals, [bracket_table(each.trees) for each in lists], counts)
+        return found._replace(scale=scale, by_brackets=f1)
 
     def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
         """Parse sentences; the trees keep the original words.
@@ -453,12 +455,18 @@ class ConstituentReranker(ConstituentAnnotator):
         return [parses[0].tree for parses in self._analyse(sentences, 1)]
 
     def _analyse(self, sentences: Sequence[Any], k: int) -> list[list[Parse]]:
-        """Return the predicted trees, or the best trees if there are several."""
+        """Return the predicted tree of each sentence, or its k-best trees if `k` is above 1."""
         self.check_is_fitted()
         return self._parse_all(sentences, k, by_brackets=k == 1 and self._predicts_by_brackets)
 
     @property
     def _predicts_by_brackets(self) -> bool:
+        if self.predict_by == "brackets" and not self.tuning_.scale:
+            found = setting("predict_by", self.predict_by)
+            expected = (
+                f"{setting('predict_by', 'score')}, as in training, which did not tune the scale of scores"
+            )
+            raise InputError(f"{found}; expected {expected}")
         if self.predict_by != "auto":
             return self.predict_by == "brackets"
         return bool(self.others) and self.tuning_.by_brackets > self.tuning_.chosen
@@ -523,11 +531,10 @@ class ConstituentReranker(ConstituentAnnotator):
         """Return the `k` best candidates of each list with their final scores."""
         ranked = []
         for each, scores in zip(lists, self._final_scores(lists), strict=True):
-            values = scores
+            order = np.argsort(-scores, kind="stable")
             if by_brackets:
-                values = expected_f1(bracket_table(each.trees), self.tuning_.scale * scores)
-            order = np.argsort(-values, kind="stable")[:k]
-            ranked.append([Parse(each.trees[at], float(scores[at])) for at in order])
+                order = order_by_f1(bracket_table(each.trees), scores, self.tuning_.scale)
+            ranked.append([Parse(each.trees[at], float(scores[at])) for at in order[:k]])
         return ranked
 
     @property
@@ -541,7 +548,7 @@ class ConstituentReranker(ConstituentAnnotator):
         Parameters
         ----------
         **params : object
-            New values by name: `k`, `n_jobs`, or `tags`, which is passed to the parser.
+            New values by name: `k`, `n_jobs`, `predict_by`, or `tags`, which is passed to the parser.
 
         Raises
         ------
@@ -588,7 +595,7 @@ class ConstituentReranker(ConstituentAnnotator):
         else:
             expect(type(self.reranker_.kernel) is type(kernel), "a reranker trained with this kernel")
         expect(len(self.tuning_.others) == len(self.others), "a weight for each of the other parsers")
-        expect(0 < self.tuning_.scale < np.inf, "a positive scale of scores")
+        expect(0 <= self.tuning_.scale < np.inf, "a scale of scores of at least 0")
 
     def take_fitted(self, other: Self) -> Self:
         """Copy the fitted attributes of another reranker; the parameter `parser` is not changed."""

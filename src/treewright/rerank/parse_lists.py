@@ -213,7 +213,7 @@ def expected_f1(table: npt.NDArray[np.float32], scores: FloatArray) -> FloatArra
     """Return the expected F1 of each candidate, if the right tree is a candidate drawn by these scores.
 
     It is approximated by the expected number of matching brackets divided by the mean of the own and the
-    expected number of brackets.
+    expected number of brackets. Two trees without brackets match.
 
     Parameters
     ----------
@@ -225,9 +225,16 @@ def expected_f1(table: npt.NDArray[np.float32], scores: FloatArray) -> FloatArra
     probabilities = np.exp(scores - scores.max())
     probabilities /= probabilities.sum()
     sizes = table.sum(axis=1)
-    n_brackets = sizes + probabilities @ sizes
-    found: FloatArray = 2 * table @ (probabilities @ table) / np.where(n_brackets > 0, n_brackets, 1.0)
+    is_bare = sizes == 0
+    found: FloatArray = np.full(len(sizes), probabilities[is_bare].sum())
+    matching = table[~is_bare] @ (probabilities @ table)
+    found[~is_bare] = 2 * matching / (sizes[~is_bare] + probabilities @ sizes)
     return found
+
+
+def order_by_f1(table: npt.NDArray[np.float32], scores: FloatArray, scale: float) -> Integers:
+    """Return candidates by decreasing expected F1, and by decreasing score if it is the same."""
+    return np.lexsort((-scores, -expected_f1(table, scale * scores).round(9)))
 
 
 def lists_state(lists: Sequence[ParseList]) -> State:

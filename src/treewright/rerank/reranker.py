@@ -110,7 +110,8 @@ class DependencyReranker(ParserWrapper):
     max_iter : int
         Maximum number of mining rounds. With a `pretrain_order`, the limit applies to each of the two stages.
     step : float or {"auto", "decreasing"}
-        Step size of a mining round: a constant, "decreasing" (1/sqrt(round)) or "auto".
+        Step size of a round: a constant, "decreasing" (1/sqrt(round)) or "auto". "auto" halves the step until
+        the objective does not rise.
     refine : int or "auto"
         Number of passes over the lists between two mining rounds. "auto" is 10 if `max_iter` is above 1, else
         0.

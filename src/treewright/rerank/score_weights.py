@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from treewright._typing import FloatArray
 from treewright.learn.lists import best_rows
-from treewright.rerank.parse_lists import best_f1, corpus_f1, expected_f1
+from treewright.rerank.parse_lists import best_f1, corpus_f1, order_by_f1
 
 SHARES = (0.0, *(2.0**power for power in range(-6, 11)))
 """Candidate weights of the reranker and of the other parsers, tried on dev."""
@@ -125,7 +125,7 @@ def tune_scale(
     """
 
     def score(scale: float) -> float:
-        best = [expected_f1(table, scale * own).argmax() for table, own in zip(tables, scores, strict=True)]
+        best = [order_by_f1(table, own, scale)[0] for table, own in zip(tables, scores, strict=True)]
         return corpus_f1(np.stack([rows[at] for rows, at in zip(counts, best, strict=True)]))
 
     tried = {scale: score(scale) for scale in SCALES}

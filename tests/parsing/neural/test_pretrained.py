@@ -84,6 +84,24 @@ def test_a_span_parser_refuses_files_that_are_missing_before_it_trains(tmp_path)
         tw.SpanParser(encoder=str(make_folder(tmp_path)), tune_encoder=True, networks=2).fit(trees)
 
 
+@pytest.mark.parametrize("kind", ["span", "dependency"])
+def test_a_checkpoint_notices_that_the_vectors_have_changed(tmp_path, vectors, kind):
+    bank = tw.make_treebank(20, random_state=0)
+
+    def fit(folder):
+        if kind == "span":
+            parser = tw.SpanParser(vectors=str(vectors), **SPANS)
+            return parser.fit(bank.constituents[:15], bank.constituents[15:], checkpoint=folder)
+        parser = tw.DependencyParser(scorer=tw.NeuralScorer(vectors=str(vectors), **SMALL))
+        return parser.fit(bank.dependencies, checkpoint=folder)
+
+    fit(tmp_path / "steps")
+    first, *rest = vectors.read_text().splitlines()
+    vectors.write_text("\n".join([first.replace(" 3", " 4"), *(f"{line} 1" for line in rest)]))
+    with pytest.raises(InputError, match="is a checkpoint of a run with other data or options"):
+        fit(tmp_path / "steps")
+
+
 def test_parsing_with_an_encoder_tells_what_is_not_installed(tmp_path, folder, monkeypatch):
     scorer = tw.NeuralScorer(encoder=str(folder), **SMALL)
     tw.DependencyParser(scorer=scorer).fit(BANK[:20]).save(tmp_path / "parser.tw")

@@ -12,7 +12,7 @@ from treewright.parsing.span.labels import SpanLabels
 
 torch = pytest.importorskip("torch")
 
-from treewright.parsing.neural.network import to_arrays  # noqa: E402
+from treewright.parsing.neural.network import TimeSteps, to_arrays  # noqa: E402
 from treewright.parsing.span.network import SpanNetwork, SpanNetworkSettings  # noqa: E402
 from treewright.parsing.span.training import crf_loss, make_span_batch, margin_loss  # noqa: E402
 
@@ -120,3 +120,15 @@ def test_numpy_finds_the_scores_of_pytorch():
     np.testing.assert_allclose(np.concatenate(found), expected, atol=1e-4)
     alone = [runner.score([each])[0] for each in sentences]
     np.testing.assert_allclose(np.concatenate(alone), expected, atol=1e-4)
+
+
+def test_time_steps_are_those_of_torch():
+    lengths = np.array([2, 5, 1, 5, 3], dtype=np.int32)
+    rows = torch.arange(25).reshape(5, 5, 1).float()
+    packed = torch.nn.utils.rnn.pack_padded_sequence(
+        rows, torch.from_numpy(lengths.astype(np.int64)), batch_first=True, enforce_sorted=False
+    )
+    steps = TimeSteps.of(lengths, 5, torch.device("cpu"))
+    assert steps.sizes.tolist() == packed.batch_sizes.tolist()
+    assert steps.rows.tolist() == packed.data.flatten().long().tolist()
+    assert steps.sentences.tolist() == (steps.rows // 5).tolist()

@@ -307,7 +307,9 @@ def test_rows_of_table_2_are_beside_their_parser_or_the_better_of_both(table2, m
 @pytest.mark.slow
 def test_the_score_of_both_parsers_is_that_of_their_reranker(table2, models):
     parsers = [tw.load(path) for path in models.values()]
-    reranker = ConstituentReranker(parser=parsers[0], others=(parsers[1],), kernel="none", k=4)
+    reranker = ConstituentReranker(
+        parser=parsers[0], others=(parsers[1],), kernel="none", k=4, predict_by="score"
+    )
     reranker.fit(PARTS["train"], PARTS["dev"])
     expected = tw.metrics.parseval(PARTS["test"], reranker.predict(PARTS["test"]))
     assert table2[1]["both"]["f1"] == pytest.approx(expected.f1)

@@ -98,7 +98,7 @@ class ConstituentAnnotator(Annotator):
         return [None] * len(scores)
 
     def annotate(self, sentences: Sequence[Any], *, k: int = 1) -> list[list[Analysis]]:
-        """Return up to `k` trees of each sentence, the best first.
+        """Return the predicted tree of each sentence, or its k-best trees, the best first.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class ConstituentAnnotator(Annotator):
         ]
 
     def _analyse(self, sentences: Sequence[Any], k: int) -> list[list[Any]]:
-        """Return the trees that `annotate` returns."""
+        """Return the predicted tree of each sentence, or its k-best trees if `k` is above 1."""
         return self.kbest(sentences, k)
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Sentence]]:

@@ -22,7 +22,7 @@ from treewright._typing import (
 )
 from treewright._validate import check_integer, check_param, check_params
 from treewright.annotation.sentences import SentenceLike, TagColumn
-from treewright.checkpoint import Checkpoint, fingerprint
+from treewright.checkpoint import Checkpoint, digest_files, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, check_trees
 from treewright.data.descriptions import universal_tags
@@ -361,8 +361,12 @@ class DependencyParser(DependencyAnnotator):
             Dask client for training jackknife folds; it does not change the model.
         """
         self._check(trees, dev)
-        identity = fingerprint(list(self.result_params().items()), trees, dev or [])
-        kept = Checkpoint(checkpoint, identity) if checkpoint else None
+        kept = None
+        if checkpoint:
+            files = digest_files(self.scorer.file_names() if self.scorer is not None else ())
+            kept = Checkpoint(
+                checkpoint, fingerprint([*self.result_params().items(), *files], trees, dev or [])
+            )
         found = self.with_params(fold_by=resolve_fold_by(self.fold_by, trees, dev))
         return self._set_learnt(ParserTrainer(found, kept, client).train(trees, dev))
 

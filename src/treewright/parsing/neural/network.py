@@ -221,7 +221,10 @@ class ParserNetwork(SentenceEncoder):
 
 
 def to_device(array: npt.NDArray[np.integer[Any]], device: torch.device | str) -> Tensor:
-    """Return integers on a device, without waiting for the work that a GPU still has to do."""
+    """Return integers on a device, without waiting for the work that a GPU still has to do.
+
+    On the CPU, the result may share the memory of the array.
+    """
     found = torch.from_numpy(array.astype(np.int64, copy=False))
     if torch.device(device).type != "cuda":
         return found.to(device)

@@ -197,6 +197,11 @@ class NeuralScorer(PartScorer):
     def _check_pretrained(self) -> None:
         check_pretrained(self.vectors, self.encoder, tune_encoder=self.tune_encoder, networks=self.networks)
 
+    def file_names(self) -> Sequence[str]:
+        """Return the files of the vectors and the encoder, unless the scorer is already fitted."""
+        names = [name for name in (self.vectors, self.encoder) if name is not None]
+        return [] if self.is_fitted else names
+
     def start(
         self,
         trees: Sequence[DepTree],

@@ -25,7 +25,7 @@ from treewright._typing import (
 from treewright._validate import GIVEN, check_integer, check_params, count_jobs
 from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences
-from treewright.checkpoint import Checkpoint, fingerprint
+from treewright.checkpoint import Checkpoint, digest_files, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
@@ -93,7 +93,8 @@ class SpanParser(ConstituentAnnotator):
 
     The score of a tree is the sum of the scores of its labelled spans, which a bidirectional LSTM computes
     (Stern et al. 2017; Kitaev & Klein 2018). An exact chart algorithm finds the k-best trees and the
-    probabilities of trees and constituents. Training needs PyTorch (the extra ``neural``); parsing does not.
+    probabilities of trees and constituents. Training needs PyTorch (the extra ``neural``); parsing does not,
+    unless a pretrained encoder is used.
 
     Parameters
     ----------
@@ -122,12 +123,13 @@ class SpanParser(ConstituentAnnotator):
     networks : int
         Number of networks with different initial weights, whose scores are averaged.
     vectors : str, optional
-        File of word vectors in the text format of word2vec, GloVe or fastText, plain or gzip. Training does
-        not change the vectors.
+        File of word vectors (text format of word2vec, GloVe or fastText, plain or gzip). Training does not
+        change the vectors.
     max_vectors : int
-        Number of vectors to keep from the beginning of the file, in addition to those of training words.
+        Number of vectors to keep, in addition to those of training words. They come from the beginning of the
+        file.
     encoder : str, optional
-        Folder of a pretrained Hugging Face encoder (training and parsing need the encoder extra).
+        Folder of a pretrained Hugging Face encoder (needs the encoder extra). Parsing needs it, too.
     tune_encoder : bool
         Fine-tune the encoder with the network. A frozen encoder is faster.
     encoder_learning_rate : float
@@ -239,7 +241,8 @@ class SpanParser(ConstituentAnnotator):
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
         """Return a fingerprint of the options and the training data."""
         options = [getattr(self, name) for name in self.param_names() if name not in self.unsaved]
-        return fingerprint([__version__, HELD_OUT, *options], trees, dev or [])
+        files = digest_files((self.vectors, self.encoder))
+        return fingerprint([__version__, HELD_OUT, *options, *files], trees, dev or [])
 
     def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
         """Train until early stopping, and keep the best weights."""

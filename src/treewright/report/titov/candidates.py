@@ -389,7 +389,8 @@ class Candidates:
 
     def _reranker(self, kernel: str, weights: str = "output") -> ListReranker:
         settings = self._bench.settings
-        options: Values = {"kernel": kernel, "weights": weights, **settings.learning(kernel)}
+        options: Values = {"kernel": kernel, "weights": weights, "predict_by": "score"}
+        options |= settings.learning(kernel)
         if kernel != NO_KERNEL:
             options |= given_options(settings, ["kernel_weight"])
         options |= {name: getattr(settings, name) for name in ("k", "folds", "random_state", "n_jobs")}
