@@ -271,7 +271,7 @@ def test_a_saved_reranker_chooses_the_same(both, test, tmp_path):
             lambda state: state.values.update(tuning=[1.0, [], 1.0, 1.0, 1.0]),
             "a weight for each of the other parsers",
         ),
-        (lambda state: state.values["params"].update(k=0), "k is 0; expected an integer of at least 2"),
+        (lambda state: state.values["params"].update(k=0), "k is 0; expected an integer from 2 to 10000"),
     ],
 )
 def test_what_is_no_reranker_is_refused(both, tmp_path, change, message):
@@ -419,7 +419,7 @@ def test_two_parsers_take_tags_as_they_are_given(both):
         ({"kernel": "none"}, "kernel='none' and no others; expected another kernel"),
         ({"weights": "some"}, "weights is 'some'; expected one of output, all"),
         ({"learner": "x"}, "learner is 'x'; expected one of perceptron, svm"),
-        ({"k": 1}, "k is 1; expected an integer of at least 2"),
+        ({"k": 1}, "k is 1; expected an integer from 2 to 10000"),
         ({"folds": 1}, "folds is 1; expected an integer of at least 2"),
         ({"epochs": 0}, "epochs is 0; expected an integer of at least 1"),
         ({"n_jobs": 0}, "n_jobs is 0; expected an integer of at least 1"),
@@ -515,3 +515,8 @@ def test_brackets_need_a_scale_that_was_tuned(leftcorner, train, dev, test):
     assert reranker.tuning_.scale == 0
     with pytest.raises(InputError, match="predict_by='brackets'; expected predict_by='score', as in"):
         reranker.using(predict_by="brackets").predict(test)
+
+
+def test_a_list_of_too_many_trees_is_refused(train, dev):
+    with pytest.raises(InputError, match="expected an integer from 2 to 10000"):
+        make_reranker(tw.LeftCornerParser(), k=10**20).fit(train, dev)

@@ -206,7 +206,7 @@ class ConstituentReranker(ConstituentAnnotator):
         score_weight: Annotated[float, Range(0, 1e12)] | None = None,
         kernel_weight: Annotated[float, Range(0, 1e12)] | None = None,
         predict_by: Literal["auto", "score", "brackets"] = "auto",
-        k: Annotated[int, Range(2)] = 20,
+        k: Annotated[int, Range(2, 10_000)] = 20,
         folds: Folds | None = None,
         random_state: RandomState = 0,
         n_jobs: Jobs = 1,
