@@ -7,13 +7,14 @@ import pytest
 from oracle import voted
 
 import treewright as tw
+from treewright.annotation.contract import Analysis
 from treewright.errors import FormatError, InputError
-from treewright.metrics.parseval import COUNTS, sentence_counts
 from treewright.model import State, save_state
 from treewright.progress import messages_to
 from treewright.rerank import constituents
 from treewright.rerank.constituents import KERNELS, ConstituentReranker
 from treewright.rerank.parse_lists import count_brackets, f1_losses, list_parses
+from treewright.rerank.voting import join_brackets
 
 K = 4
 DERIVED = [name for name in KERNELS if name != "sst"]
@@ -255,6 +256,11 @@ def test_a_saved_reranker_chooses_the_same(both, test, tmp_path):
         assert getattr(again, name) == getattr(both, name)
 
 
+def _with_votes(scales, shares):
+    """Return a function that changes the votes of a saved reranker."""
+    return lambda state: state.values.update(tuning=[1.0, [1.0], 1.0, 1.0, 1.0, [scales, shares], 1.0])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -266,11 +272,15 @@ def test_a_saved_reranker_chooses_the_same(both, test, tmp_path):
         (lambda state: state.parts.pop("reranker"), "a reranker trained with this kernel"),
         (lambda state: state.values.update(kernel="x"), "kernel is 'x'; expected one of fisher"),
         (lambda state: state.values.update(kernel="top"), "a reranker trained with this kernel"),
-        (lambda state: state.values.update(tuning=[1.0, [1.0]]), "missing 3 required"),
+        (lambda state: state.values.update(tuning=[1.0, [1.0]]), "not enough values to unpack"),
         (
-            lambda state: state.values.update(tuning=[1.0, [], 1.0, 1.0, 1.0]),
+            lambda state: state.values.update(tuning=[1.0, [], 1.0, 1.0, 1.0, None, 0.0]),
             "a weight for each of the other parsers",
         ),
+        (_with_votes([1.0], [1.0]), "a scale and a share of each parser"),
+        (_with_votes([1.0, np.inf], [0.5, 0.5]), "scales of at least 0"),
+        (_with_votes([1.0, 1.0], [1.5, -0.5]), "shares between 0 and 1"),
+        (_with_votes([1.0, 1.0], [0.5, 0.25]), "shares whose sum is 1"),
         (lambda state: state.values["params"].update(k=0), "k is 0; expected an integer from 2 to 10000"),
     ],
 )
@@ -486,13 +496,15 @@ def test_trees_can_be_predicted_by_their_brackets(leftcorner, constituent, span,
     assert tuning.chosen == pytest.approx(f1(dev, by_score.predict(dev)))
     better = by_brackets if tuning.by_brackets > tuning.chosen else by_score
     assert reranker.predict(test) == better.predict(test)
-    assert f"{tuning.by_brackets:.2f} by expected brackets" in str(tuning)
+    assert f"{tuning.by_brackets:.2f} by brackets (shares " in str(tuning)
     lists = list_parses([constituent, leftcorner, span], test, K)
     for found, tree in zip(lists, by_brackets.predict(test), strict=True):
-        final = tuning.scale * (found.scores @ [1.0, *tuning.others])
-        shares = np.exp(final - np.logaddexp.reduce(final))
-        assert tree == max(found.trees, key=lambda one: expected(one, found.trees, shares))
-    assert [one.tree for (one,) in by_brackets.annotate(test)] == by_brackets.predict(test)
+        logs = found.scores * tuning.votes.scales
+        shares = np.exp(logs - np.logaddexp.reduce(logs)) @ tuning.votes.shares
+        assert tree == join_brackets(found.trees, shares)
+    assert [one for (one,) in by_brackets.annotate(test)] == [
+        Analysis(tree) for tree in by_brackets.predict(test)
+    ]
     assert [parses[0].score for parses in by_brackets.kbest(test)] == [
         parses[0].score for parses in by_score.kbest(test)
     ]
@@ -500,19 +512,9 @@ def test_trees_can_be_predicted_by_their_brackets(leftcorner, constituent, span,
     assert tw.load(tmp_path / "model").predict(test) == by_brackets.predict(test)
 
 
-def expected(tree, others, shares):
-    """Return twice the expected number of matching brackets by the expected number of brackets."""
-    counts = [sentence_counts([other], [tree])[0] for other in others]
-    matched, n_other, n_own = (
-        np.dot(shares, [each[COUNTS.index(name)] for each in counts])
-        for name in ("matched", "gold", "predicted")
-    )
-    return round(2 * matched / (n_other + n_own), 12)
-
-
-def test_brackets_need_a_scale_that_was_tuned(leftcorner, train, dev, test):
+def test_brackets_need_votes_that_were_tuned(leftcorner, train, dev, test):
     reranker = make_reranker(leftcorner, kernel="sst", predict_by="score").fit(train[:8], dev[:4])
-    assert reranker.tuning_.scale == 0
+    assert reranker.tuning_.votes is None
     with pytest.raises(InputError, match="predict_by='brackets'; expected predict_by='score', as in"):
         reranker.using(predict_by="brackets").predict(test)
 

@@ -10,10 +10,8 @@ from treewright.rerank.parse_lists import (
     UNREACHABLE,
     ParseList,
     best_f1,
-    bracket_table,
     corpus_f1,
     count_brackets,
-    expected_f1,
     f1_losses,
     join_parses,
     keep_derivable,
@@ -21,7 +19,6 @@ from treewright.rerank.parse_lists import (
     list_parses,
     lists_from_state,
     lists_state,
-    order_by_f1,
     rescore,
 )
 
@@ -171,16 +168,3 @@ def test_lists_come_back_as_they_were_kept(constituent, brackets):
         assert one.trees == other.trees
         np.testing.assert_array_equal(one.scores, other.scores)
     assert list_ends(lists).tolist() == np.cumsum([len(each.trees) for each in lists]).tolist()[:-1]
-
-
-def test_a_tree_without_brackets_matches_others_without_brackets():
-    trees = [tw.ConstTree.parse(text) for text in ("(TOP (NN dog))", "(TOP (NP (NN dog)))", "(NN dog)")]
-    found = expected_f1(bracket_table(trees), np.log([0.6, 0.3, 0.1]))
-    assert found == pytest.approx([0.7, 2 * 0.3 / (1 + 0.3), 0.7])
-
-
-def test_trees_with_the_same_expected_f1_are_ordered_by_score():
-    texts = ("(S (ADVP (RB up)) (VP (VB go)))", "(S (PRT (RB up)) (VP (VB go)))", "(S (RB up) (VB go))")
-    table = bracket_table([tw.ConstTree.parse(text) for text in texts])
-    assert order_by_f1(table, np.array([-5.0, -1.0, -9.0]), 0.5).tolist() == [1, 0, 2]
-    assert order_by_f1(table, np.array([-1.0, -5.0, -9.0]), 0.5).tolist() == [0, 1, 2]

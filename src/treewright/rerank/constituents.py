@@ -1,6 +1,6 @@
 """ConstituentReranker: reranks the k-best trees of one or several constituency parsers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast, get_args
 
@@ -10,6 +10,7 @@ from treewright._naming import named, setting
 from treewright._typing import Count, FloatArray, Folds, Jobs, RandomState, Range
 from treewright._validate import check_choice, check_integer, check_params
 from treewright._version import __version__
+from treewright.annotation.contract import Analysis
 from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
@@ -26,6 +27,7 @@ from treewright.kernels.derived import (
     TopRerankingKernel,
 )
 from treewright.kernels.examples import KernelField
+from treewright.metrics.parseval import parseval
 from treewright.model import ListOf, Submodel, Value, expect, identify, saved
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
@@ -39,7 +41,6 @@ from treewright.rerank.parse_lists import (
     ParseList,
     TracedLists,
     best_f1,
-    bracket_table,
     corpus_f1,
     count_brackets,
     f1_losses,
@@ -48,10 +49,10 @@ from treewright.rerank.parse_lists import (
     list_parses,
     lists_from_state,
     lists_state,
-    order_by_f1,
     rescore,
 )
-from treewright.rerank.score_weights import ScoreParts, ScoreWeights, tune, tune_scale
+from treewright.rerank.score_weights import ScoreParts, ScoreWeights, tune, tune_votes
+from treewright.rerank.voting import Votes, vote
 from treewright.tagging.tagger import Tagger
 
 KERNELS = {
@@ -82,8 +83,16 @@ PARSERS = (LeftCornerParser, ConstituentParser, SpanParser)
 
 def _read_weights(numbers: Sequence[Any]) -> ScoreWeights:
     """Return the saved weights."""
-    kernel_weight, others, *scores = numbers
-    return ScoreWeights(float(kernel_weight), tuple(map(float, others)), *map(float, scores))
+    kernel_weight, others, base, chosen, best, votes, by_brackets = numbers
+    return ScoreWeights(
+        float(kernel_weight),
+        tuple(map(float, others)),
+        base=float(base),
+        chosen=float(chosen),
+        best=float(best),
+        votes=None if votes is None else Votes(*(tuple(map(float, each)) for each in votes)),
+        by_brackets=float(by_brackets),
+    )
 
 
 class ConstituentReranker(ConstituentAnnotator):
@@ -127,9 +136,9 @@ class ConstituentReranker(ConstituentAnnotator):
         score is the same as in training, as in the paper; with `voting`, a large weight lets the votes
         decide.
     predict_by : {"auto", "score", "brackets"}
-        Predict the tree with the highest final score, or with the highest expected F1. The latter
-        ("brackets") takes more time. "auto" uses "brackets" if there are other parsers and the F1 on DEV is
-        higher.
+        Predict the tree with the highest final score, or put together the brackets that are more probable
+        than not, by a vote of the parsers. "auto" uses "brackets" if there are other parsers and the F1 on
+        DEV is higher.
     k : int
         Number of candidate trees per sentence and parser.
     folds : int, optional
@@ -429,43 +438,57 @@ class ConstituentReranker(ConstituentAnnotator):
         return np.concatenate([each.scores[:, 1 : 1 + len(self.others)] for each in lists])
 
     def _tune(self, lists: Sequence[ParseList], gold: Sequence[ConstTree]) -> ScoreWeights:
-        """Tune the weights of the scores on held-out sentences, and their scale to predict by brackets."""
-        base_scores = self._base_scores(lists)
-        kernel_scores = self._kernel_scores(lists, base_scores)
-        parts = ScoreParts(base_scores, kernel_scores, self._other_scores(lists))
+        """Tune the weights of the scores on held-out sentences, and the votes on brackets."""
+        parts = self._score_parts(lists, with_reranker=True)
         counts = count_brackets(gold, lists)
         found = tune(parts, counts, kernel_weight=self.kernel_weight)
         if self.predict_by == "score":
             return found
-        finals = np.split(parts.add(found.kernel_weight, found.others), list_ends(lists))
-        scale, f1 = tune_scale(finals, [bracket_table(each.trees) for each in lists], counts)
-        return found._replace(scale=scale, by_brackets=f1)
+        scores = np.split(parts.by_parser(found.kernel_weight), list_ends(lists))
+        votes = tune_votes(scores, lists, counts, gold)
+        trees = vote([each.trees for each in lists], scores, votes)
+        return found._replace(votes=votes, by_brackets=parseval(gold, trees).f1)
 
     def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
         """Parse sentences; the trees keep the original words.
 
         `kbest` orders trees by their scores. If trees are predicted by their brackets (see `predict_by`), its
-        first tree may differ from the predicted tree.
+        first tree may differ from the predicted tree, which need not be a candidate of any parser.
 
         Parameters
         ----------
         sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
             Trees, lists of words, or lists of (word, tag) pairs. Existing brackets are ignored.
         """
-        return [parses[0].tree for parses in self._analyse(sentences, 1)]
-
-    def _analyse(self, sentences: Sequence[Any], k: int) -> list[list[Parse]]:
-        """Return the predicted tree of each sentence, or its k-best trees if `k` is above 1."""
         self.check_is_fitted()
-        return self._parse_all(sentences, k, by_brackets=k == 1 and self._predicts_by_brackets)
+        if not self._predicts_by_brackets:
+            return [parses[0].tree for parses in self.kbest(sentences, 1)]
+        sentences = list_sentences(sentences, self)
+        found: dict[int, ConstTree] = {}
+        for places, lists in self._list_batches(sentences):
+            found |= zip(places, self._vote(lists), strict=True)
+        return [found.get(at, sentence) for at, sentence in enumerate(sentences)]
+
+    def annotate(self, sentences: Sequence[Any], *, k: int = 1) -> list[list[Analysis]]:
+        """Return the predicted tree of each sentence, or its k-best trees, the best first.
+
+        Parameters
+        ----------
+        sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
+            Trees, lists of words, or lists of (word, tag) pairs.
+        k : int
+            Maximum number of trees per sentence.
+        """
+        self.check_is_fitted()
+        if k == 1 and self._predicts_by_brackets:
+            return [[Analysis(tree)] for tree in self.predict(sentences)]
+        return super().annotate(sentences, k=k)
 
     @property
     def _predicts_by_brackets(self) -> bool:
-        if self.predict_by == "brackets" and not self.tuning_.scale:
+        if self.predict_by == "brackets" and self.tuning_.votes is None:
             found = setting("predict_by", self.predict_by)
-            expected = (
-                f"{setting('predict_by', 'score')}, as in training, which did not tune the scale of scores"
-            )
+            expected = f"{setting('predict_by', 'score')}, as in training, which did not tune votes"
             raise InputError(f"{found}; expected {expected}")
         if self.predict_by != "auto":
             return self.predict_by == "brackets"
@@ -489,53 +512,49 @@ class ConstituentReranker(ConstituentAnnotator):
             Number of threads (-1: all processors; default: the parameter `n_jobs`).
         """
         self.check_is_fitted()
-        return self._parse_all(sentences, k, n_jobs=n_jobs)
-
-    def _parse_all(
-        self,
-        sentences: Sequence[SentenceLike],
-        k: int,
-        *,
-        n_jobs: int | None = None,
-        by_brackets: bool = False,
-    ) -> list[list[Parse]]:
-        """Return up to `k` candidates of each sentence, by score or by expected F1."""
         check_integer("k", k, minimum=1)
         sentences = list_sentences(sentences, self)
+        found: dict[int, list[Parse]] = {}
+        for places, lists in self._list_batches(sentences, n_jobs):
+            found |= zip(places, self._rank(lists, k), strict=True)
+        return [found.get(at, [Parse(sentence, 0.0)]) for at, sentence in enumerate(sentences)]
+
+    def _list_batches(
+        self, sentences: Sequence[Any], n_jobs: int | None = None
+    ) -> Iterator[tuple[list[int], list[ParseList]]]:
+        """Yield batches of candidate lists with the numbers of their sentences, which have words."""
         read = read_sentences(sentences, self, None if self.needs_tags else self.own_tagger)
-        found = [
-            [Parse(sentence, 0.0)] if isinstance(sentence, ConstTree) and not each.words else []
-            for sentence, each in zip(sentences, read, strict=True)
-        ]
-        places = [at for at, parses in enumerate(found) if not parses]
-        with task("parsing and reranking", total=len(places)) as counted:
-            for batch in counted.slices(len(places), BATCH_SIZE):
-                some = places[batch]
-                lists = self._parse(self._parsers(), [sentences[at] for at in some], n_jobs)
-                ranked = self._rank(lists, k, by_brackets=by_brackets)
-                for at, parses in zip(some, ranked, strict=True):
-                    found[at] = parses
-        return found
+        numbers = [at for at, each in enumerate(read) if each.words]
+        with task("parsing and reranking", total=len(numbers)) as counted:
+            for batch in counted.slices(len(numbers), BATCH_SIZE):
+                some = numbers[batch]
+                yield some, self._parse(self._parsers(), [sentences[at] for at in some], n_jobs)
 
-    def _final_scores(self, lists: Sequence[ParseList]) -> list[FloatArray]:
-        """Return the final scores of the candidates of each list."""
-        base_scores, tuning = self._base_scores(lists), self.tuning_
-        # Skip scores with weight 0.
+    def _score_parts(self, lists: Sequence[ParseList], *, with_reranker: bool) -> ScoreParts:
+        """Return the components of the final scores; without the reranker, its scores are 0."""
+        base_scores = self._base_scores(lists)
         kernel_scores = np.zeros_like(base_scores)
-        if tuning.kernel_weight:
+        if with_reranker:
             kernel_scores = self._kernel_scores(lists, base_scores)
-        parts = ScoreParts(base_scores, kernel_scores, self._other_scores(lists))
-        return np.split(parts.add(tuning.kernel_weight, tuning.others), list_ends(lists))
+        return ScoreParts(base_scores, kernel_scores, self._other_scores(lists))
 
-    def _rank(self, lists: Sequence[ParseList], k: int, *, by_brackets: bool = False) -> list[list[Parse]]:
+    def _rank(self, lists: Sequence[ParseList], k: int) -> list[list[Parse]]:
         """Return the `k` best candidates of each list with their final scores."""
+        tuning = self.tuning_
+        parts = self._score_parts(lists, with_reranker=tuning.kernel_weight > 0)
+        finals = np.split(parts.add(tuning.kernel_weight, tuning.others), list_ends(lists))
         ranked = []
-        for each, scores in zip(lists, self._final_scores(lists), strict=True):
+        for each, scores in zip(lists, finals, strict=True):
             order = np.argsort(-scores, kind="stable")
-            if by_brackets:
-                order = order_by_f1(bracket_table(each.trees), scores, self.tuning_.scale)
             ranked.append([Parse(each.trees[at], float(scores[at])) for at in order[:k]])
         return ranked
+
+    def _vote(self, lists: Sequence[ParseList]) -> list[ConstTree]:
+        """Return the tree of each list whose brackets win the vote of the parsers."""
+        weight = self.tuning_.kernel_weight
+        scores = self._score_parts(lists, with_reranker=weight > 0).by_parser(weight)
+        votes = cast(Votes, self.tuning_.votes)
+        return vote([each.trees for each in lists], np.split(scores, list_ends(lists)), votes)
 
     @property
     def tags(self) -> str:
@@ -595,7 +614,8 @@ class ConstituentReranker(ConstituentAnnotator):
         else:
             expect(type(self.reranker_.kernel) is type(kernel), "a reranker trained with this kernel")
         expect(len(self.tuning_.others) == len(self.others), "a weight for each of the other parsers")
-        expect(0 <= self.tuning_.scale < np.inf, "a scale of scores of at least 0")
+        if self.tuning_.votes is not None:
+            self.tuning_.votes.check(1 + len(self.others))
 
     def take_fitted(self, other: Self) -> Self:
         """Copy the fitted attributes of another reranker; the parameter `parser` is not changed."""

@@ -1,12 +1,10 @@
 """k-best lists of constituency parsers, with the scores of all parsers and the F1 of candidates."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from treewright._typing import FloatArray, Integers
 from treewright.annotation.sentences import SentenceLike
@@ -14,7 +12,7 @@ from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList
 from treewright.kernels.examples import examples_from_state, examples_state
-from treewright.metrics.parseval import COUNTS, brackets, sentence_counts
+from treewright.metrics.parseval import COUNTS, sentence_counts
 from treewright.model import State
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
@@ -187,54 +185,6 @@ def corpus_f1(counts: FloatArray) -> float:
 def best_f1(counts: Sequence[FloatArray]) -> float:
     """Return the oracle F1, with the best candidate of each sentence."""
     return corpus_f1(np.stack([each[f1_losses(each).argmin()] for each in counts]))
-
-
-def bracket_table(trees: Sequence[ConstTree]) -> npt.NDArray[np.float32]:
-    """Return which distinct brackets each tree has, 1 or 0, (n_trees, n_brackets).
-
-    If a tree has a bracket twice, as in a unary chain of equal labels, the second one is another bracket.
-    """
-    columns: dict[tuple[tuple[str, int, int], int], int] = {}
-    rows = [
-        [
-            columns.setdefault((bracket, at), len(columns))
-            for bracket, n in Counter(brackets(tree)).items()
-            for at in range(n)
-        ]
-        for tree in trees
-    ]
-    table = np.zeros((len(trees), len(columns)), dtype=np.float32)
-    for row, own in zip(table, rows, strict=True):
-        row[own] = 1.0
-    return table
-
-
-def expected_f1(table: npt.NDArray[np.float32], scores: FloatArray) -> FloatArray:
-    """Return the expected F1 of each candidate, if the right tree is a candidate drawn by these scores.
-
-    It is approximated by the expected number of matching brackets divided by the mean of the own and the
-    expected number of brackets. Two trees without brackets match.
-
-    Parameters
-    ----------
-    table : ndarray of float, (n_trees, n_brackets)
-        The brackets of the candidates, from `bracket_table`.
-    scores : ndarray of float, (n_trees,)
-        Log-probabilities of the candidates, up to a constant.
-    """
-    probabilities = np.exp(scores - scores.max())
-    probabilities /= probabilities.sum()
-    sizes = table.sum(axis=1)
-    is_bare = sizes == 0
-    found: FloatArray = np.full(len(sizes), probabilities[is_bare].sum())
-    matching = table[~is_bare] @ (probabilities @ table)
-    found[~is_bare] = 2 * matching / (sizes[~is_bare] + probabilities @ sizes)
-    return found
-
-
-def order_by_f1(table: npt.NDArray[np.float32], scores: FloatArray, scale: float) -> Integers:
-    """Return candidates by decreasing expected F1, and by decreasing score if it is the same."""
-    return np.lexsort((-scores, -expected_f1(table, scale * scores).round(9)))
 
 
 def lists_state(lists: Sequence[ParseList]) -> State:

@@ -6,16 +6,20 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from treewright._typing import FloatArray
+from treewright.data.consttree import ConstTree
 from treewright.learn.lists import best_rows
-from treewright.rerank.parse_lists import best_f1, corpus_f1, order_by_f1
+from treewright.rerank.parse_lists import ParseList, best_f1, corpus_f1, f1_losses
+from treewright.rerank.voting import ScoredBrackets, Votes, softmax
 
 SHARES = (0.0, *(2.0**power for power in range(-6, 11)))
 """Candidate weights of the reranker and of the other parsers, tried on dev."""
-SCALES = tuple(2.0**power for power in range(-5, 3))
-"""Candidate factors on final scores, tried on dev."""
+SCALES = tuple(2.0**power for power in np.arange(-10, 3.5, 0.5).tolist())
+"""Candidate factors that turn scores into log-probabilities, tried on dev."""
+RELATIVE_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
+"""Candidate shares of the other parsers in a vote, divided by that of the first parser, tried on dev."""
+SMALLEST = 1e-300
 MAX_TRIED = 10_000
 """Maximum number of weight combinations for an exhaustive search; beyond it, coordinate search is used."""
 
@@ -42,6 +46,10 @@ class ScoreParts(NamedTuple):
             total = total + weight * scores
         return total
 
+    def by_parser(self, kernel_weight: float) -> FloatArray:
+        """Return the scores of each parser, (n_candidates, n_parsers); the first ones with the reranker's."""
+        return np.column_stack([self.base_scores + kernel_weight * self.kernel_scores, self.other_scores])
+
 
 class ScoreWeights(NamedTuple):
     """Weights of the components of the final score, and their F1 on the dev set.
@@ -54,11 +62,10 @@ class ScoreWeights(NamedTuple):
         Weights of the other parsers.
     base, chosen, best : float
         Dev F1 of the first parser, of the trees with the highest final scores, and of the oracle.
-    scale : float
-        Factor on final scores that turns them into log-probabilities, to predict trees by their brackets; 0
-        if it was not tuned.
+    votes : Votes or None
+        How parsers vote on brackets; None if this was not tuned.
     by_brackets : float
-        Dev F1 of the trees that are predicted by their brackets.
+        Dev F1 of the trees of these votes.
     """
 
     kernel_weight: float
@@ -66,15 +73,16 @@ class ScoreWeights(NamedTuple):
     base: float
     chosen: float
     best: float
-    scale: float = 0.0
+    votes: Votes | None = None
     by_brackets: float = 0.0
 
     def __str__(self) -> str:
         weights = [f"reranker weight {self.kernel_weight:g}"]
         weights += [f"parser {number} weight {weight:g}" for number, weight in enumerate(self.others, 2)]
         found = f"dev F1 {self.base:.2f} by the parser, {self.chosen:.2f} reranked ({', '.join(weights)})"
-        if self.scale:
-            found += f", {self.by_brackets:.2f} by expected brackets (scale {self.scale:g})"
+        if self.votes:
+            shares = ", ".join(f"{share:.2f}" for share in self.votes.shares)
+            found += f", {self.by_brackets:.2f} by brackets (shares {shares})"
         return f"{found}, {self.best:.2f} oracle"
 
 
@@ -107,30 +115,40 @@ def tune(
     return ScoreWeights(shares[0], shares[1:], score([0.0] * len(choices)), chosen, best_f1(counts))
 
 
-def tune_scale(
+def tune_votes(
     scores: Sequence[FloatArray],
-    tables: Sequence[npt.NDArray[np.float32]],
+    lists: Sequence[ParseList],
     counts: Sequence[FloatArray],
-) -> tuple[float, float]:
-    """Return the scale with which trees predicted by their brackets have the highest F1, and that F1.
+    gold: Sequence[ConstTree],
+) -> Votes:
+    """Return the votes with the highest F1.
+
+    The scale of a parser's scores maximises the likelihood of the best candidates; then the shares of the
+    parsers maximise F1.
 
     Parameters
     ----------
-    scores : sequence of ndarray of float, (n_trees,)
-        The final scores of each list.
-    tables : sequence of ndarray of float, (n_trees, n_brackets)
-        The brackets of each list, from `bracket_table`.
+    scores : sequence of ndarray of float, (n_trees, n_parsers)
+        The scores of the parsers for the candidates of each list.
+    lists : sequence of ParseList
+        The lists.
     counts : sequence of ndarray of float, (n_trees, 3)
         Bracket counts of each list, from `count_brackets`.
+    gold : sequence of ConstTree
+        The gold trees.
     """
-
-    def score(scale: float) -> float:
-        best = [order_by_f1(table, own, scale)[0] for table, own in zip(tables, scores, strict=True)]
-        return corpus_f1(np.stack([rows[at] for rows, at in zip(counts, best, strict=True)]))
-
-    tried = {scale: score(scale) for scale in SCALES}
-    scale = max(tried, key=tried.__getitem__)
-    return scale, tried[scale]
+    best = [int(f1_losses(each).argmin()) for each in counts]
+    logs = np.zeros((len(SCALES), scores[0].shape[1]))
+    for own, place in zip(scores, best, strict=True):
+        for row, scale in zip(logs, SCALES, strict=True):
+            row += np.log(np.maximum(softmax(scale * own)[place], SMALLEST))
+    scales = tuple(SCALES[at] for at in logs.argmax(axis=0).tolist())
+    probable = [softmax(own * scales) for own in scores]
+    scored = ScoredBrackets.of([each.trees for each in lists], gold, probable)
+    choices: list[Sequence[float]] = [(1.0,), *[RELATIVE_SHARES] * (len(scales) - 1)]
+    is_small = prod(map(len, choices)) <= MAX_TRIED
+    found, _ = _try_all(choices, scored.f1) if is_small else _climb(choices, scored.f1)
+    return Votes(scales, tuple(share / sum(found) for share in found))
 
 
 def _try_all(

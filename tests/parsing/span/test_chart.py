@@ -7,11 +7,12 @@ from treewright.parsing.span.chart import (
     best_trees,
     log_partition,
     longest_whole,
+    majority_tree,
     marginals,
     tree_score,
     with_empty,
 )
-from treewright.parsing.span.labels import span_rows
+from treewright.parsing.span.labels import chain_members, span_rows
 
 CASES = [(n, n_labels, is_rooted) for n in (1, 2, 3, 4) for n_labels in (1, 2) for is_rooted in (False, True)]
 
@@ -61,6 +62,37 @@ def test_marginals_of_labels_are_sums_over_all_trees(n, n_labels, is_rooted):
     assert log_partition(scores, n, is_rooted=is_rooted) == pytest.approx(log_sum)
     np.testing.assert_allclose(of_labels[:, 1:], expected[:, 1:], atol=1e-12)
     np.testing.assert_allclose(of_labels.sum(axis=1), of_spans)
+
+
+CHAINS = [(), ("A",), ("A", "B"), ("B", "B")]
+
+
+@pytest.mark.parametrize(
+    ("n", "is_rooted"), [(n, is_rooted) for n in (1, 2, 3, 4) for is_rooted in (False, True)]
+)
+@pytest.mark.parametrize("scale", [0.3, 1.5, 4.0])
+def test_no_tree_has_more_expected_labels_less_half_of_its_own(n, is_rooted, scale):
+    scores = scale * draw(n, len(CHAINS) - 1)
+    trees = all_trees(scores, n, is_rooted)
+    log_sum = np.logaddexp.reduce([score for score, _ in trees])
+    probable = {}
+    for score, parts in trees:
+        for key in _labels(parts):
+            probable[key] = probable.get(key, 0.0) + np.exp(score - log_sum)
+    highest = max(sum(probable[key] - 0.5 for key in _labels(parts)) for _, parts in trees)
+    found = majority_tree(scores, n, chain_members(CHAINS), is_rooted=is_rooted)
+    own = sorted(zip(found.rows(n).tolist(), found.labels.tolist(), strict=True))
+    assert own in [parts for _, parts in trees]
+    assert sum(probable[key] - 0.5 for key in _labels(own)) == pytest.approx(highest)
+
+
+def _labels(parts):
+    """Return the span, label and number of each constituent of a tree, from its chains."""
+    return [
+        (row, name, CHAINS[chain][:at].count(name))
+        for row, chain in parts
+        for at, name in enumerate(CHAINS[chain])
+    ]
 
 
 def test_the_more_trees_are_wanted_the_shorter_are_whole_sentences():

@@ -10,6 +10,7 @@ from treewright.errors import FormatError, InputError, MissingDependencyError
 from treewright.model import State, save_state
 from treewright.parsing.constituent.inferences import TaggedSentence
 from treewright.parsing.span import chart
+from treewright.parsing.span.labels import collect_chains
 from treewright.parsing.span.parser import SpanParser
 from treewright.progress import messages_to
 
@@ -187,6 +188,23 @@ def test_a_parser_with_a_tagger_reads_words_alone(parsers, treebank):
     ]
     with pytest.raises(InputError, match="sentence 1 has no tags"):
         gold.predict(sentences)
+
+
+def test_trees_are_predicted_by_their_brackets_or_by_their_probability(parser, treebank):
+    trees = treebank[60:]
+    by_score = parser.using(predict_by="score")
+    best = [parses[0] for parses in parser.kbest(trees, k=1)]
+    assert by_score.predict(trees) == [each.tree for each in best]
+    assert [one.tree for (one,) in by_score.annotate(trees)] == by_score.predict(trees)
+    found = parser.annotate(trees)
+    assert [one.tree for (one,) in found] == parser.predict(trees)
+    logs = parser.log_probabilities([one.tree for (one,) in found])
+    np.testing.assert_allclose([one.score for (one,) in found], logs, atol=1e-4)
+    assert all(one.probability <= each.probability + 1e-9 for (one,), each in zip(found, best, strict=True))
+    for tree, probable in zip(parser.predict(trees), parser.marginals(trees, min_probability=0), strict=True):
+        spans = [(label, *span) for span, chain in collect_chains(tree, "TOP").items() for label in chain]
+        winners = [(each.label, each.start, each.end) for each in probable if each.probability > 0.5 + 1e-6]
+        assert sorted(spans) == sorted(winners)
 
 
 def test_analyses_have_probabilities(parser, treebank):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from treewright._typing import FloatArray, IntArray
 from treewright.native.span.charts import best_span_trees, span_marginals
-from treewright.parsing.span.labels import LabelledSpans, all_spans, span_rows
+from treewright.parsing.span.labels import MAJORITY, LabelledSpans, all_spans, majority_margins, span_rows
 
 BYTES_PER_DERIVATION = 64
 """Memory of a chart node in bytes, including the candidates for the next derivation."""
@@ -85,6 +85,38 @@ def marginals(
     of_spans, log_sum, sums = _span_probabilities(table, n, is_rooted=is_rooted)
     of_labels: FloatArray = np.exp(table - sums[:, np.newaxis]) * of_spans[:, np.newaxis]
     return of_labels, of_spans, log_sum
+
+
+def majority_tree(
+    scores: npt.NDArray[np.floating], n: int, members: FloatArray, *, is_rooted: bool
+) -> LabelledSpans:
+    """Return the tree of the constituents that are more probable than not.
+
+    Such constituents never cross. Among the trees whose spans have known chains of labels, it has the most
+    expected correct constituents, less the expected wrong ones.
+
+    Parameters
+    ----------
+    scores : array, (n_spans, n_labels)
+        Scores of chains for all spans of `n` words.
+    n : int
+        Number of words.
+    members : array, (n_labels + 1, n_names)
+        The labels of chains, from `chain_members`; the first chain is empty.
+    is_rooted : bool
+        Whether the whole sentence may have no constituent.
+    """
+    of_labels, of_spans, _ = marginals(scores, n, is_rooted=is_rooted)
+    whole = n - 1
+    is_forced = not is_rooted and n > 1
+    rows = np.flatnonzero((of_spans > MAJORITY) | (is_forced & (np.arange(len(of_spans)) == whole)))
+    margins = majority_margins(of_labels[rows], members)
+    if is_forced:
+        margins[np.searchsorted(rows, whole), 0] = -np.inf
+    labels = margins.argmax(axis=1).astype(np.int32)
+    kept = rows[labels > 0]
+    starts, ends = all_spans(n)
+    return LabelledSpans(starts[kept], ends[kept], labels[labels > 0])
 
 
 def log_partition(scores: npt.NDArray[np.floating], n: int, *, is_rooted: bool) -> float:

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treewright._typing import IntArray
+from treewright._typing import FloatArray, IntArray
 from treewright.data.consttree import LABEL, ConstTree
 from treewright.errors import InputError
 from treewright.model import Model, Value, expect, saved
 from treewright.parsing.constituent.inferences import TaggedSentence
 
 Chain = tuple[str, ...]
+MAJORITY = 0.5
 TAGGED = 2
 """Number of nodes of a word with its tag."""
 
@@ -131,6 +132,42 @@ class SpanLabels(Model):
             names.append(self.root)
             n_children.append(counts[0])
         return ConstTree.from_child_counts(names, n_children)
+
+
+def chain_members(chains: Sequence[Chain]) -> FloatArray:
+    """Return which labels each chain has, 1 or 0, (n_chains, n_labels).
+
+    If a chain has a label twice, the second one is another label.
+    """
+    columns: dict[tuple[str, int], int] = {}
+    rows = [
+        [
+            columns.setdefault((label, at), len(columns))
+            for label, n in Counter(chain).items()
+            for at in range(n)
+        ]
+        for chain in chains
+    ]
+    found = np.zeros((len(chains), len(columns)))
+    for row, own in zip(found, rows, strict=True):
+        row[own] = 1.0
+    return found
+
+
+def majority_margins(probabilities: FloatArray, members: FloatArray) -> FloatArray:
+    """Return by how much each chain wins a vote on its labels, (n_spans, n_chains).
+
+    It is the sum over the labels of a chain of their probabilities less 1/2. The empty chain has 0.
+
+    Parameters
+    ----------
+    probabilities : ndarray of float, (n_spans, n_chains)
+        The probabilities of chains at spans.
+    members : ndarray of float, (n_chains, n_labels)
+        The labels of chains, from `chain_members`.
+    """
+    found: FloatArray = (probabilities @ members - MAJORITY) @ members.T
+    return found
 
 
 def collect_chains(tree: ConstTree, root: str | None) -> dict[tuple[int, int], Chain]:
