@@ -101,7 +101,12 @@ KINDS = {
 
 SHARED = ("random_state", "n_jobs")
 """Parameters shared by a parser and its reranker."""
-SPELLINGS = {"k": "candidates", "folds": "rerank-folds", "epochs": "rerank-epochs"}
+SPELLINGS = {
+    "k": "candidates",
+    "folds": "rerank-folds",
+    "epochs": "rerank-epochs",
+    "predict_by": "rerank-predict-by",
+}
 """Option names for reranker parameters whose names a parser may also have."""
 TOKENIZER_SPELLINGS = {"epochs": "tokenizer-epochs"}
 NEURAL = "neural"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,8 @@ MAX_NORM = 5.0
 """Maximum norm of a gradient; longer gradients are clipped."""
 WARM_UP = 0.05
 """Fraction of the steps in which the learning rate is warmed up."""
-FEWEST_STEPS, MIN_BATCH, MAX_BATCH = 100, 300, 2000
-"""Target number of batches per epoch, and minimum and maximum number of words per batch."""
+MIN_BATCH = 300
+"""Minimum number of words per batch."""
 SECOND_ORDER_FROM = 0.5
 """Fraction of the epochs after which second-order parts are trained as well."""
 EVALUATED_AT_A_TIME = 10_000
@@ -107,6 +107,10 @@ class EpochTrainer:
         Name of the step in the checkpoint.
     """
 
+    n_steps: ClassVar = 100
+    """Target number of batches per epoch."""
+    max_batch: ClassVar = 2000
+    """Maximum number of words per batch."""
     _network: SentenceEncoder
 
     def __init__(
@@ -158,7 +162,7 @@ class EpochTrainer:
         self, sizes: npt.NDArray[np.int64], *, has_dev: bool
     ) -> dict[str, npt.NDArray[np.float32]]:
         settings = self._training
-        batch_size = int(np.clip(sizes.sum() / FEWEST_STEPS, MIN_BATCH, MAX_BATCH))
+        batch_size = int(np.clip(sizes.sum() / self.n_steps, MIN_BATCH, self.max_batch))
         n_batches = len(make_batches(sizes, batch_size, np.random.default_rng(settings.random_state)))
         scores, best = self._resume()
         with task(

@@ -146,6 +146,8 @@ class SpanTrainer(EpochTrainer):
         Name of the step in the checkpoint.
     """
 
+    n_steps = 200
+    max_batch = 1000
     _network: SpanNetwork
 
     def __init__(
