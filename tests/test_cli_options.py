@@ -25,7 +25,12 @@ from treewright.srl.roles import RoleClassifier
 from treewright.web.work import ServiceLimits
 
 NAMES = {"n_jobs": "--jobs", "random_state": "--seed", "C": "--cost"}
-RERANKER_NAMES = {"k": "--candidates", "folds": "--rerank-folds", "epochs": "--rerank-epochs"}
+RERANKER_NAMES = {
+    "k": "--candidates",
+    "folds": "--rerank-folds",
+    "epochs": "--rerank-epochs",
+    "predict_by": "--rerank-predict-by",
+}
 PYTHON_ONLY = {"templates", "similarity"}
 COMMANDS = [
     *([name] for name in cli.COMMANDS if name != "train"),

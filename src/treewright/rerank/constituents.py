@@ -136,9 +136,9 @@ class ConstituentReranker(ConstituentAnnotator):
         score is the same as in training, as in the paper; with `voting`, a large weight lets the votes
         decide.
     predict_by : {"auto", "score", "brackets"}
-        Predict the tree with the highest final score, or put together the brackets that are more probable
-        than not, by a vote of the parsers. "auto" uses "brackets" if there are other parsers and the F1 on
-        DEV is higher.
+        Predict the tree with the highest final score, or brackets by a vote of the parsers. These brackets
+        are more probable than not; their tree need not be a candidate. "auto" uses "brackets" if there are
+        other parsers and the F1 on DEV is higher.
     k : int
         Number of candidate trees per sentence and parser.
     folds : int, optional

@@ -146,8 +146,8 @@ class SpanParser(ConstituentAnnotator):
     precision : {"float32", "bfloat16"}
         Precision of training; bfloat16 is faster on GPUs.
     predict_by : {"brackets", "score"}
-        Predict the tree of the brackets that are more probable than not, or the most probable tree. The
-        former has minimum Bayes risk: it is usually better in F1, and exactly right less often.
+        Predict brackets that are more probable than not, or the most probable tree. The former have minimum
+        Bayes risk: they are usually better in F1, but the whole tree is less often right.
     random_state : int, Generator, RandomState or None
         Seed of the random number generator. With None, results differ between calls.
     device : str
