@@ -165,6 +165,12 @@ def test_kernels_that_are_none_are_one_line(fail, data, tmp_path, command, kerne
     assert not list(tmp_path.iterdir())
 
 
+def test_a_reranker_has_its_own_way_to_predict(fail, data, tmp_path):
+    arguments = ("train", "span", data / "train.mrg", "--model", tmp_path / "m.tw", "--rerank", "sst")
+    shown = fail(*arguments, "--predict-by", "score")
+    assert "--predict-by has no effect under a reranker; use --rerank-predict-by" in shown
+
+
 def test_models_that_cannot_be_used_are_one_line(fail, data, leftcorner, tmp_path):
     model, constituent = tmp_path / "m", data / "constituent.tw"
     sources = (data / "train.mrg", "--model", model)

@@ -186,6 +186,24 @@ def test_constituents_are_those_of_the_parser(tagger, constituents):
     assert spacy.tokens.Doc(nlp.vocab).from_bytes(doc.to_bytes())._.candidates == expected
 
 
+@pytest.mark.parametrize("k", [1, 3])
+def test_constituents_are_predicted_by_a_vote_if_the_model_does_so(tagger, constituents, bank, k):
+    others = (tw.ConstituentParser(lowest_penalty=30.0).fit(bank.constituents[:20]),)
+    reranker = tw.ConstituentReranker(
+        parser=constituents, others=others, kernel="none", k=3, predict_by="brackets"
+    )
+    reranker.fit(bank.constituents[:10], bank.constituents[10:20])
+    nlp = pipeline(tagger)
+    nlp.add_pipe("treewright", name="phrases", config={"k": k}).model = reranker
+    doc = nlp("The cat sees the dog. A dog sleeps.")
+    pairs = [[(word.text, word.tag_) for word in sentence] for sentence in doc.sents]
+    assert [sentence._.constituents for sentence in doc.sents] == reranker.predict(pairs)
+    expected = (
+        [[parse.tree for parse in parses] for parses in reranker.kbest(pairs, k)] if k > 1 else [[], []]
+    )
+    assert [[each.tree for each in sentence._.candidates] for sentence in doc.sents] == expected
+
+
 def test_constituents_of_a_doc_without_boundaries_are_one_tree(constituents):
     nlp = pipeline(constituents, sentencizer=False)
     doc = spacy.tokens.Doc(nlp.vocab, ["The", "New York", "sneezed"], tags=["DT", "NN", "VBD"])

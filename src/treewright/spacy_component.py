@@ -282,14 +282,19 @@ class TreewrightComponent:
             if not doc.has_annotation("SENT_START"):
                 for token in doc:
                     token.is_sent_start = token.i == 0
-        for sentence, parses in zip(whole, self.model.annotate(pairs, k=self.k), strict=True):
+        best = self.model.annotate(pairs)
+        lists = self.model.annotate(pairs, k=self.k) if self.k > 1 else best
+        for sentence, (predicted, *_), parses in zip(whole, best, lists, strict=True):
             sentence.span._.treewright = {
+                "tree": _flatten(predicted.tree),
                 "constituents": [
-                    [*_flatten(parse.tree), float(parse.score), parse.probability] for parse in parses
-                ]
+                    [*_flatten(parse.tree), float(parse.score), parse.probability]
+                    for parse in parses
+                    if parse.score is not None  # brackets that won a vote have no score
+                ],
             }
             if self._writes_tags:
-                for word, tag in zip(sentence.words, parses[0].tree.tags(), strict=True):
+                for word, tag in zip(sentence.words, predicted.tree.tags(), strict=True):
                     word.tag_ = tag
 
     def _write_tags(self, sentence: DocSentence, tree: DepTree) -> None:
@@ -544,9 +549,9 @@ def list_all_candidates(doc: "Doc") -> "list[list[Candidate] | list[Parse]]":
 
 
 def best_constituents(span: "Span") -> ConstTree | None:
-    """Return the best constituency tree of a sentence; None if there is none."""
-    kept = (span._.treewright or {}).get("constituents")
-    return ConstTree.from_child_counts(*kept[0][:2]) if kept else None
+    """Return the predicted constituency tree of a sentence; None if there is none."""
+    kept = (span._.treewright or {}).get("tree")
+    return ConstTree.from_child_counts(*kept) if kept else None
 
 
 def _set_extensions() -> None:

@@ -277,6 +277,10 @@ def _with_votes(scales, shares):
             lambda state: state.values.update(tuning=[1.0, [], 1.0, 1.0, 1.0, None, 0.0]),
             "a weight for each of the other parsers",
         ),
+        (
+            lambda state: state.values.update(tuning=[1.0, [1.0], 1.0, 1.0, 1.0, None, np.nan]),
+            "finite F1 scores",
+        ),
         (_with_votes([1.0], [1.0]), "a scale and a share of each parser"),
         (_with_votes([1.0, np.inf], [0.5, 0.5]), "scales of at least 0"),
         (_with_votes([1.0, 1.0], [1.5, -0.5]), "shares between 0 and 1"),

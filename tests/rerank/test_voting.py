@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 import treewright as tw
 from treewright.errors import InputError
 from treewright.metrics.parseval import parseval
+from treewright.parsing.span.labels import membership
 from treewright.rerank.parse_lists import ParseList, count_brackets
 from treewright.rerank.score_weights import tune_votes
-from treewright.rerank.voting import ScoredBrackets, Votes, bracket_table, join_brackets, softmax, vote
+from treewright.rerank.voting import ScoredBrackets, Votes, join_brackets, softmax, vote
 
 LABELS = ("A", "B")
 
@@ -147,9 +148,25 @@ def test_a_parser_that_is_always_right_gets_a_share():
     assert sum(votes.shares) == pytest.approx(1)
 
 
-def test_a_bracket_that_a_tree_has_twice_counts_twice():
-    table = bracket_table(parse("(TOP (A (A (X a) (X b))))", "(TOP (A (X a) (X b)))"))
-    assert table.tolist() == [[1, 1], [1, 0]]
+def test_an_item_that_a_bag_has_twice_counts_twice():
+    assert membership([("A", "A"), ("A",), ()]).tolist() == [[1, 1], [1, 0], [0, 0]]
+    assert membership([()]).shape == (1, 0)
+
+
+def test_words_are_kept_if_two_trees_are_exactly_as_probable():
+    trees = parse("(TOP (S (A (X a) (X b)) (X c)))", "(TOP (S (X a) (A (X b) (X c))))")
+    for share in (0.5, 0.5 + 2e-16, 0.5 - 2e-16, 0.5 + 4e-7):
+        found = join_brackets(trees, np.array([share, share]))
+        assert found == tw.ConstTree.parse("(TOP (S (X a) (X b) (X c)))")
+    votes = Votes((1.0, 1.0), (0.5000004, 0.5000004))
+    votes.check(2)
+    assert votes.probabilities(np.zeros((2, 2))).sum() == pytest.approx(1, abs=1e-15)
+
+
+def test_of_chains_with_the_same_labels_the_most_probable_one_wins():
+    trees = parse("(TOP (A (B (X a) (X b))))", "(TOP (B (A (X a) (X b))))")
+    assert join_brackets(trees, np.array([0.1, 0.9])) == trees[1]
+    assert join_brackets(trees, np.array([0.9, 0.1])) == trees[0]
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,9 @@ def _make_learner(
         _choose_paper(reranker)
     if reranker.values["parser"] is not None:
         chosen.refuse("with --parser; remove one of them", but=SHARED)
+    own = reranker.options.spell("predict_by") if "predict_by" in reranker.values else None
+    if own is not None:
+        chosen.refuse(f"under a reranker; use {own}", only=("predict_by",))
     chosen.refuse_without_effect()
     reranker.refuse_without_effect()
     values = reranker.values | {name: chosen.values[name] for name in SHARED}

@@ -137,8 +137,8 @@ class ConstituentReranker(ConstituentAnnotator):
         decide.
     predict_by : {"auto", "score", "brackets"}
         Predict the tree with the highest final score, or brackets by a vote of the parsers. These brackets
-        are more probable than not; their tree need not be a candidate. "auto" uses "brackets" if there are
-        other parsers and the F1 on DEV is higher.
+        are more probable than not; their tree need not be a candidate. "auto" uses "brackets" with
+        several parsers and with a SpanParser, if the F1 on DEV is higher.
     k : int
         Number of candidate trees per sentence and parser.
     folds : int, optional
@@ -492,7 +492,8 @@ class ConstituentReranker(ConstituentAnnotator):
             raise InputError(f"{found}; expected {expected}")
         if self.predict_by != "auto":
             return self.predict_by == "brackets"
-        return bool(self.others) and self.tuning_.by_brackets > self.tuning_.chosen
+        is_usual = bool(self.others) or isinstance(self.parser_, SpanParser)
+        return is_usual and self.tuning_.by_brackets > self.tuning_.chosen
 
     def kbest(
         self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
@@ -614,6 +615,8 @@ class ConstituentReranker(ConstituentAnnotator):
         else:
             expect(type(self.reranker_.kernel) is type(kernel), "a reranker trained with this kernel")
         expect(len(self.tuning_.others) == len(self.others), "a weight for each of the other parsers")
+        tuned = (self.tuning_.base, self.tuning_.chosen, self.tuning_.best, self.tuning_.by_brackets)
+        expect(bool(np.isfinite(tuned).all()), "finite F1 scores")
         if self.tuning_.votes is not None:
             self.tuning_.votes.check(1 + len(self.others))
 

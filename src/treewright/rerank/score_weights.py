@@ -20,6 +20,7 @@ SCALES = tuple(2.0**power for power in np.arange(-10, 3.5, 0.5).tolist())
 RELATIVE_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
 """Candidate shares of the other parsers in a vote, divided by that of the first parser, tried on dev."""
 SMALLEST = 1e-300
+"""Minimum probability in logarithms."""
 MAX_TRIED = 10_000
 """Maximum number of weight combinations for an exhaustive search; beyond it, coordinate search is used."""
 

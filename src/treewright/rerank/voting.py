@@ -5,7 +5,6 @@ probable each bracket is. Brackets that are more probable than not never cross, 
 together in at least one candidate. Therefore they form a tree, which need not be a candidate.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -22,12 +21,13 @@ from treewright.parsing.span.labels import (
     Chain,
     LabelledSpans,
     SpanLabels,
-    chain_members,
     collect_chains,
     majority_margins,
+    membership,
 )
 
 SHARE_ERROR = 1e-6
+"""Maximum difference of the sum of saved shares from 1."""
 Span = tuple[int, int]
 
 
@@ -54,7 +54,8 @@ class Votes(NamedTuple):
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
         """Return the probability of each candidate; `scores` are those of the parsers, a column for each."""
-        found: FloatArray = softmax(scores * self.scales) @ np.array(self.shares)
+        shares = np.array(self.shares)
+        found: FloatArray = softmax(scores * self.scales) @ (shares / shares.sum())
         return found
 
 
@@ -73,8 +74,8 @@ def vote(lists: Iterable[Sequence[ConstTree]], scores: Iterable[FloatArray], vot
 def join_brackets(trees: Sequence[ConstTree], probabilities: FloatArray) -> ConstTree:
     """Return the tree of the brackets that are more probable than not.
 
-    A span gets the unary chain of labels with the most expected correct labels, less the expected wrong ones.
-    The whole sentence always gets one, if it has more than one word.
+    If several chains of labels at a span have such brackets, the one with the largest margin is taken. The
+    whole sentence always gets the best chain, if it has more than one word.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def join_brackets(trees: Sequence[ConstTree], probabilities: FloatArray) -> Cons
     table = np.zeros((len(spans), len(chains)))
     for row, column, probability in entries:
         table[row, column] += probability
-    margins = majority_margins(table, chain_members([*chains]))
+    margins = majority_margins(table, membership(chains))
     words = trees[0].words()
     if len(words) > 1:
         margins[spans[0, len(words)], 0] = -np.inf
@@ -131,7 +132,7 @@ class ScoredBrackets(NamedTuple):
         is_gold: list[npt.NDArray[np.bool_]] = []
         n_gold = 0
         for each, tree, own in zip(trees, gold, probabilities, strict=True):
-            table = bracket_table([*each, tree])
+            table = membership(brackets(one) for one in (*each, tree))
             probable.append(table[:-1].T @ own)
             is_gold.append(table[-1] > 0)
             n_gold += int(table[-1].sum())
@@ -142,23 +143,3 @@ class ScoredBrackets(NamedTuple):
         is_chosen = self.probable @ (np.array(shares) / sum(shares)) > MAJORITY
         n_brackets = int(np.count_nonzero(is_chosen)) + self.n_gold
         return 200 * int(np.count_nonzero(is_chosen & self.is_gold)) / max(1, n_brackets)
-
-
-def bracket_table(trees: Sequence[ConstTree]) -> npt.NDArray[np.float32]:
-    """Return which distinct brackets of PARSEVAL each tree has, 1 or 0, (n_trees, n_brackets).
-
-    If a tree has a bracket twice, as in a unary chain of equal labels, the second one is another bracket.
-    """
-    columns: dict[tuple[tuple[str, int, int], int], int] = {}
-    rows = [
-        [
-            columns.setdefault((bracket, at), len(columns))
-            for bracket, n in Counter(brackets(tree)).items()
-            for at in range(n)
-        ]
-        for tree in trees
-    ]
-    table = np.zeros((len(trees), len(columns)), dtype=np.float32)
-    for row, own in zip(table, rows, strict=True):
-        row[own] = 1.0
-    return table

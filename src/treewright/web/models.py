@@ -302,14 +302,15 @@ class ServedConstituents(ServedModel):
     ) -> list[ConstituentCandidates]:
         """Return the `k`-best trees of each sentence."""
         self._refuse(fixed)
-        lists = self._parser.annotate(self._prepare(sentences), k=k)
+        # With k = 1, the predicted tree is annotated, which need not be the first of the k-best trees.
+        lists = self._parser.annotate(self._prepare(sentences), k=max(k, 2))
         return [
             ConstituentCandidates(
                 candidates=[
                     constituent_candidate(
                         analyses[0].tree, tree, score=score or 0.0, probability=share, pictures=pictures
                     )
-                    for tree, score, share in analyses
+                    for tree, score, share in analyses[:k]
                 ]
             )
             for analyses in lists

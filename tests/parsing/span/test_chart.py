@@ -12,7 +12,7 @@ from treewright.parsing.span.chart import (
     tree_score,
     with_empty,
 )
-from treewright.parsing.span.labels import chain_members, span_rows
+from treewright.parsing.span.labels import membership, span_rows
 
 CASES = [(n, n_labels, is_rooted) for n in (1, 2, 3, 4) for n_labels in (1, 2) for is_rooted in (False, True)]
 
@@ -80,10 +80,29 @@ def test_no_tree_has_more_expected_labels_less_half_of_its_own(n, is_rooted, sca
         for key in _labels(parts):
             probable[key] = probable.get(key, 0.0) + np.exp(score - log_sum)
     highest = max(sum(probable[key] - 0.5 for key in _labels(parts)) for _, parts in trees)
-    found = majority_tree(scores, n, chain_members(CHAINS), is_rooted=is_rooted)
+    found, log_probability = majority_tree(scores, n, membership(CHAINS), is_rooted=is_rooted)
     own = sorted(zip(found.rows(n).tolist(), found.labels.tolist(), strict=True))
-    assert own in [parts for _, parts in trees]
+    assert log_probability == pytest.approx(next(score for score, parts in trees if parts == own) - log_sum)
     assert sum(probable[key] - 0.5 for key in _labels(own)) == pytest.approx(highest)
+
+
+def test_spans_do_not_cross_if_they_are_exactly_as_probable_as_not():
+    rng = np.random.default_rng(0)
+    for number in range(300):
+        n = int(rng.integers(2, 7))
+        scores = np.zeros((n * (n + 1) // 2, 2)) + rng.choice([0.0, 1e5, -3e5])
+        places = rng.permutation(len(scores))[:2]
+        scores[places] += 40.0 * (number % 3)
+        found, _ = majority_tree(scores, n, membership(CHAINS[:3]), is_rooted=bool(number % 2))
+        spans = [*zip(found.starts.tolist(), found.ends.tolist(), strict=True)]
+        assert not any(a < c < b < d for a, b in spans for c, d in spans)
+
+
+def test_of_chains_with_the_same_labels_the_most_probable_one_wins():
+    chains = [(), ("A", "B"), ("B", "A")]
+    scores = np.array([[0.0, 5.0]])
+    found, _ = majority_tree(scores, 1, membership(chains), is_rooted=True)
+    assert found.labels.tolist() == [2]
 
 
 def _labels(parts):

@@ -89,11 +89,11 @@ def marginals(
 
 def majority_tree(
     scores: npt.NDArray[np.floating], n: int, members: FloatArray, *, is_rooted: bool
-) -> LabelledSpans:
-    """Return the tree of the constituents that are more probable than not.
+) -> tuple[LabelledSpans, float]:
+    """Return the tree of the labels that are more probable than not, and its log-probability.
 
-    Such constituents never cross. Among the trees whose spans have known chains of labels, it has the most
-    expected correct constituents, less the expected wrong ones.
+    Their spans never cross. Of all trees with known chains of labels, this tree has the fewest expected wrong
+    and missing labels.
 
     Parameters
     ----------
@@ -102,11 +102,11 @@ def majority_tree(
     n : int
         Number of words.
     members : array, (n_labels + 1, n_names)
-        The labels of chains, from `chain_members`; the first chain is empty.
+        The labels of chains, from `membership`; the first chain is empty.
     is_rooted : bool
         Whether the whole sentence may have no constituent.
     """
-    of_labels, of_spans, _ = marginals(scores, n, is_rooted=is_rooted)
+    of_labels, of_spans, log_sum = marginals(scores, n, is_rooted=is_rooted)
     whole = n - 1
     is_forced = not is_rooted and n > 1
     rows = np.flatnonzero((of_spans > MAJORITY) | (is_forced & (np.arange(len(of_spans)) == whole)))
@@ -116,7 +116,8 @@ def majority_tree(
     labels = margins.argmax(axis=1).astype(np.int32)
     kept = rows[labels > 0]
     starts, ends = all_spans(n)
-    return LabelledSpans(starts[kept], ends[kept], labels[labels > 0])
+    found = LabelledSpans(starts[kept], ends[kept], labels[labels > 0])
+    return found, tree_score(scores, n, found) - log_sum
 
 
 def log_partition(scores: npt.NDArray[np.floating], n: int, *, is_rooted: bool) -> float:

@@ -6,7 +6,7 @@ neither is a root that all trees share.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -19,7 +19,10 @@ from treewright.model import Model, Value, expect, saved
 from treewright.parsing.constituent.inferences import TaggedSentence
 
 Chain = tuple[str, ...]
-MAJORITY = 0.5
+MAJORITY = 0.5 + 1e-4
+"""Minimum probability of a predicted label, above a half so that rounding cannot make spans cross."""
+TIE = 1e-9
+"""Weight of the probability of a chain, which decides between chains with the same labels."""
 TAGGED = 2
 """Number of nodes of a word with its tag."""
 
@@ -134,39 +137,36 @@ class SpanLabels(Model):
         return ConstTree.from_child_counts(names, n_children)
 
 
-def chain_members(chains: Sequence[Chain]) -> FloatArray:
-    """Return which labels each chain has, 1 or 0, (n_chains, n_labels).
+def membership(bags: Iterable[Iterable[Hashable]]) -> FloatArray:
+    """Return which items each bag has, 1 or 0, (n_bags, n_items).
 
-    If a chain has a label twice, the second one is another label.
+    If a bag has an item twice, the second one is another item.
     """
-    columns: dict[tuple[str, int], int] = {}
+    columns: dict[tuple[Hashable, int], int] = {}
     rows = [
-        [
-            columns.setdefault((label, at), len(columns))
-            for label, n in Counter(chain).items()
-            for at in range(n)
-        ]
-        for chain in chains
+        [columns.setdefault((item, at), len(columns)) for item, n in Counter(bag).items() for at in range(n)]
+        for bag in bags
     ]
-    found = np.zeros((len(chains), len(columns)))
+    found = np.zeros((len(rows), len(columns)))
     for row, own in zip(found, rows, strict=True):
         row[own] = 1.0
     return found
 
 
 def majority_margins(probabilities: FloatArray, members: FloatArray) -> FloatArray:
-    """Return by how much each chain wins a vote on its labels, (n_spans, n_chains).
+    """Return by how much each chain of labels wins at each span, (n_spans, n_chains).
 
-    It is the sum over the labels of a chain of their probabilities less 1/2. The empty chain has 0.
+    It is the sum of the probabilities of its labels less a half each. The empty chain has 0. Of chains with
+    the same labels, the most probable one wins.
 
     Parameters
     ----------
     probabilities : ndarray of float, (n_spans, n_chains)
         The probabilities of chains at spans.
     members : ndarray of float, (n_chains, n_labels)
-        The labels of chains, from `chain_members`.
+        The labels of chains, from `membership`.
     """
-    found: FloatArray = (probabilities @ members - MAJORITY) @ members.T
+    found: FloatArray = (probabilities @ members - MAJORITY) @ members.T + TIE * probabilities
     return found
 
 

@@ -49,7 +49,7 @@ from treewright.parsing.span.chart import (
     tree_score,
 )
 from treewright.parsing.span.inference import SpanRunner
-from treewright.parsing.span.labels import LabelledSpans, SpanLabels, all_spans, chain_members
+from treewright.parsing.span.labels import LabelledSpans, SpanLabels, all_spans, membership
 from treewright.progress import report, task
 from treewright.scale import map_jobs
 from treewright.tagging.tagger import Tagger
@@ -252,7 +252,8 @@ class SpanParser(ConstituentAnnotator):
 
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
         """Return a fingerprint of the options and the training data."""
-        options = [getattr(self, name) for name in self.param_names() if name not in self.unsaved]
+        without = {*self.unsaved, "predict_by"}
+        options = [getattr(self, name) for name in self.param_names() if name not in without]
         files = digest_files((self.vectors, self.encoder))
         return fingerprint([__version__, HELD_OUT, *options, *files], trees, dev or [])
 
@@ -369,7 +370,7 @@ class SpanParser(ConstituentAnnotator):
     def restore(self) -> None:
         """Prepare the networks for inference."""
         self._runners = [SpanRunner(weights, self.inputs_) for weights in self.weights_]
-        self._members = chain_members(self.labels_.chains)
+        self._members = membership(self.labels_.chains)
 
     def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
         """Parse sentences; the trees keep the original words.
@@ -450,13 +451,12 @@ class SpanParser(ConstituentAnnotator):
                 batch = [sentences[number] for number in numbers]
                 for number, scores in zip(numbers, self._score(batch), strict=True):
                     n = len(sentences[number].words)
-                    total = log_partition(scores, n, is_rooted=self._is_rooted)
                     if by_brackets:
-                        spans = majority_tree(scores, n, self._members, is_rooted=self._is_rooted)
-                        trees = [(spans, tree_score(scores, n, spans))]
+                        found[number] = [majority_tree(scores, n, self._members, is_rooted=self._is_rooted)]
                     else:
+                        total = log_partition(scores, n, is_rooted=self._is_rooted)
                         trees = best_trees(scores, n, k, is_rooted=self._is_rooted)
-                    found[number] = [(spans, score - total) for spans, score in trees]
+                        found[number] = [(spans, score - total) for spans, score in trees]
                     counted.advance()
 
             map_jobs(parse, _batches(sentences), n_jobs=n_jobs)
