@@ -11,7 +11,7 @@ from treewright.__main__ import main
 from treewright.errors import FormatError, InputError
 from treewright.model import load_state, save_state
 from treewright.parsing.contract import Batch
-from treewright.parsing.dependency.combined import CombinedScorer
+from treewright.parsing.dependency.combined import FACTORS, CombinedScorer, most_accurate
 from treewright.parsing.dependency.decoders import ProjectiveDecoder
 from treewright.progress import messages_to
 
@@ -125,6 +125,23 @@ def test_the_linear_model_does_not_prune_if_the_scorer_keeps_as_many_gold_arcs(
     parser = linear.with_scorer(alone.scorer_, bank[150:])
     assert (parser.decoder_.pruner_ is None) == (shift == 0)
     assert linear.decoder_.pruner_ is not None
+
+
+def test_no_other_weight_of_the_network_has_more_correct_heads(bank, both):
+    lifted = [both.lifted(tree) for tree in bank[150:]]
+    batch = Batch(lifted, both.encoder_.encode(lifted))
+
+    def n_right(scorer):
+        (heads,), _ = both.decoder_.best_trees(scorer, batch, 1)
+        rows = [batch.corpus.words_of(number) for number in range(len(lifted))]
+        return sum(int((heads[own] == tree.heads).sum()) for own, tree in zip(rows, lifted, strict=True))
+
+    start = CombinedScorer(both.scorer_.linear, both.scorer_.other, 3.0)
+    found = most_accurate(start, both.decoder_, batch)
+    others = [CombinedScorer(start.linear, start.other, 3.0 * factor) for factor in FACTORS]
+    assert n_right(found) == max(map(n_right, others))
+    assert FACTORS[0] == 1
+    assert n_right(found) > min(map(n_right, others)) or found.weight == start.weight
 
 
 def test_the_recall_of_pruning_is_the_share_of_gold_arcs_in_lattices(bank, both):

@@ -21,6 +21,8 @@ N_ROUNDS = 2
 """Number of rounds in which the scale and the weight of the scorer are tuned in turn."""
 MAX_WEIGHED = 500
 """Maximum number of sentences for tuning the weight, evenly spaced among those given."""
+FACTORS = tuple(sorted(2.0 ** np.arange(-3, 1.5, 0.5), key=lambda each: abs(np.log(each))))
+"""Factors on the weight that maximises likelihood, tried for accuracy; the first one is 1."""
 RELATION_WEIGHTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
@@ -91,8 +93,28 @@ class CombinedScorer(PartScorer):
         return self.other.score_relations(trees, heads)
 
 
+def most_accurate(scorer: CombinedScorer, decoder: ChartDecoder, batch: Batch) -> CombinedScorer:
+    """Return the scorer with the multiple of its weight whose best trees have the most correct heads."""
+    ready = scorer.prepare(batch)
+
+    def n_right(factor: float) -> int:
+        (heads,), _ = decoder.best_trees(_with_weight(ready, factor * scorer.weight), batch, 1)
+        words = map(batch.corpus.words_of, range(len(batch.trees)))
+        return sum(
+            int((heads[own] == tree.heads).sum()) for own, tree in zip(words, batch.trees, strict=True)
+        )
+
+    return _with_weight(scorer, max(FACTORS, key=n_right) * scorer.weight)
+
+
+def _with_weight(scorer: CombinedScorer, weight: float) -> CombinedScorer:
+    found = copy(scorer)
+    found.weight = float(min(weight, LARGEST_WEIGHT))
+    return found
+
+
 def combine(scorer: CombinedScorer, decoder: ChartDecoder, batch: Batch) -> CombinedScorer:
-    """Return the scorer with the weight that maximises the likelihood of the gold heads."""
+    """Return the scorer with a weight that raises the likelihood of the gold heads."""
     heads = [tree.heads for tree in batch.trees]
     find = _weighted_marginals(scorer.prepare(batch), decoder, batch)
     weight = scorer.weight
@@ -108,16 +130,10 @@ def _weighted_marginals(
     scorer: CombinedScorer, decoder: ChartDecoder, batch: Batch
 ) -> Callable[[float, float], list[npt.NDArray[np.float64]]]:
     """Return a function of scale and weight that computes the probabilities of arcs."""
-
-    def weighted(weight: float) -> CombinedScorer:
-        found = copy(scorer)
-        found.weight = weight
-        return found
-
     if not isinstance(decoder, ProjectiveDecoder):
-        return lambda scale, weight: decoder.marginals(weighted(weight), batch, scale)[1]
+        return lambda scale, weight: decoder.marginals(_with_weight(scorer, weight), batch, scale)[1]
     # The set of parts does not depend on the weight, so each scorer scores them once.
-    linear, sums = (decoder.whole_lattices(weighted(weight), batch) for weight in (0.0, 1.0))
+    linear, sums = (decoder.whole_lattices(_with_weight(scorer, weight), batch) for weight in (0.0, 1.0))
 
     def find(scale: float, weight: float) -> list[npt.NDArray[np.float64]]:
         return [

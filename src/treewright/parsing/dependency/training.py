@@ -23,6 +23,7 @@ from treewright.parsing.dependency.combined import (
     CombinedScorer,
     best_relation_weight,
     combine,
+    most_accurate,
 )
 from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecoder, SpanningDecoder
 from treewright.parsing.dependency.features import Corpus, Encoder, TemplateSet
@@ -686,8 +687,9 @@ class ParserTrainer:
         if held_out:
             some = held_out[:: -(-len(held_out) // MAX_WEIGHED)]
             both = combine(both, learnt.decoder, self._as_parsed(learnt, some))
-            report(f"combined: the scorer's weight relative to the linear model is {both.weight:.3f}")
             batch = self._as_parsed(learnt, held_out)
+            both = most_accurate(both, learnt.decoder, batch)
+            report(f"combined: the scorer's weight relative to the linear model is {both.weight:.3f}")
             learnt = learnt._replace(scorer=both, decoder=self._choose_pruning(learnt.decoder, both, batch))
             if learnt.labeler is not None and both.relations:
                 weight, share = best_relation_weight(learnt.labeler, both.prepare(batch), batch)
