@@ -15,12 +15,12 @@ from treewright.errors import InputError
 from treewright.scale import AbandonedError, check_wanted, map_jobs, map_slices
 
 SLOW_WORK = """
-import signal, sys, time
+import os, signal, sys, time
 from treewright.scale import map_jobs
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started this may ignore it
 
 def wait(number):
-    print("started", flush=True)
+    os.write(1, b"started\\n")  # print holds a lock, without which Python aborts as it ends
     time.sleep(600)
 try:
     map_jobs(wait, [1, 2], n_jobs=2)
