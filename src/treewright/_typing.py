@@ -39,6 +39,7 @@ Count: TypeAlias = Annotated[int, Range(1)]
 Jobs: TypeAlias = Annotated[int, JobCount()]
 """A number of threads, as in scikit-learn: -1 stands for all processors, -2 for all but one."""
 Folds: TypeAlias = Annotated[int, Range(2)]
+LayerCount: TypeAlias = Annotated[int, Range(1, 100)]
 TreeCount: TypeAlias = Annotated[int, Range(1, 10_000)]
 """Length of a k-best list."""
 NonNegativeInt: TypeAlias = Annotated[int, Range(0)]

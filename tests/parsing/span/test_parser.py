@@ -266,6 +266,11 @@ def test_several_networks_are_averaged(treebank, tmp_path):
         ("weights", lambda number: 10**9, "the weights of weights1"),
         ("params", lambda params: params | {"networks": 2}, "expected 2 networks"),
         ("params", lambda params: params | {"units": 3}, "weights that match the vocabularies and labels"),
+        (
+            "params",
+            lambda params: params | {"layers": 1 << 63},
+            "layers is .*; expected an integer from 1 to",
+        ),
         ("params", lambda params: params | {"loss": "x"}, "loss is 'x'; expected one of crf, margin"),
         ("labels", lambda labels: State("Tagger"), "labels is a Tagger; expected SpanLabels"),
         ("labels", lambda labels: with_chains(labels, [["NP"]]), "the empty chain first"),

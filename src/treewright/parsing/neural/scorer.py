@@ -9,7 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._optional import require
-from treewright._typing import Count, FileName, FolderName, Jobs, NonNegativeInt, RandomState, Range
+from treewright._typing import (
+    Count,
+    FileName,
+    FolderName,
+    Jobs,
+    LayerCount,
+    NonNegativeInt,
+    RandomState,
+    Range,
+)
 from treewright._validate import GIVEN, check_params, draw_seed
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
@@ -138,7 +147,7 @@ class NeuralScorer(PartScorer):
         self,
         *,
         units: Count = 256,
-        layers: Count = 3,
+        layers: LayerCount = 3,
         arc_size: Count = 400,
         label_size: Count = 128,
         second_order: bool = False,
