@@ -283,14 +283,12 @@ class TreewrightComponent:
                 for token in doc:
                     token.is_sent_start = token.i == 0
         best = self.model.annotate(pairs)
-        lists = self.model.annotate(pairs, k=self.k) if self.k > 1 else best
+        lists = self.model.annotate(pairs, k=self.k) if self.k > 1 else [()] * len(whole)
         for sentence, (predicted, *_), parses in zip(whole, best, lists, strict=True):
             sentence.span._.treewright = {
                 "tree": _flatten(predicted.tree),
                 "constituents": [
-                    [*_flatten(parse.tree), float(parse.score), parse.probability]
-                    for parse in parses
-                    if parse.score is not None  # brackets that won a vote have no score
+                    [*_flatten(parse.tree), float(parse.score), parse.probability] for parse in parses
                 ],
             }
             if self._writes_tags:

@@ -460,29 +460,21 @@ class ConstituentReranker(ConstituentAnnotator):
         sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
             Trees, lists of words, or lists of (word, tag) pairs. Existing brackets are ignored.
         """
+        return [analyses[0].tree for analyses in self._analyse(sentences, 1)]
+
+    def _analyse(self, sentences: Sequence[Any], k: int) -> list[list[Analysis]]:
+        """Return the predicted tree of each sentence, or its k-best trees if `k` is above 1.
+
+        A tree that is put together from brackets has no score.
+        """
         self.check_is_fitted()
-        if not self._predicts_by_brackets:
-            return [parses[0].tree for parses in self.kbest(sentences, 1)]
+        if k > 1 or not self._predicts_by_brackets:
+            return super()._analyse(sentences, k)
         sentences = list_sentences(sentences, self)
         found: dict[int, ConstTree] = {}
         for places, lists in self._list_batches(sentences):
             found |= zip(places, self._vote(lists), strict=True)
-        return [found.get(at, sentence) for at, sentence in enumerate(sentences)]
-
-    def annotate(self, sentences: Sequence[Any], *, k: int = 1) -> list[list[Analysis]]:
-        """Return the predicted tree of each sentence, or its k-best trees, the best first.
-
-        Parameters
-        ----------
-        sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
-            Trees, lists of words, or lists of (word, tag) pairs.
-        k : int
-            Maximum number of trees per sentence.
-        """
-        self.check_is_fitted()
-        if k == 1 and self._predicts_by_brackets:
-            return [[Analysis(tree)] for tree in self.predict(sentences)]
-        return super().annotate(sentences, k=k)
+        return [[Analysis(found.get(at, sentence))] for at, sentence in enumerate(sentences)]
 
     @property
     def _predicts_by_brackets(self) -> bool:
@@ -492,8 +484,8 @@ class ConstituentReranker(ConstituentAnnotator):
             raise InputError(f"{found}; expected {expected}")
         if self.predict_by != "auto":
             return self.predict_by == "brackets"
-        is_usual = bool(self.others) or isinstance(self.parser_, SpanParser)
-        return is_usual and self.tuning_.by_brackets > self.tuning_.chosen
+        may_vote = bool(self.others) or isinstance(self.parser_, SpanParser)
+        return may_vote and self.tuning_.by_brackets > self.tuning_.chosen
 
     def kbest(
         self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None

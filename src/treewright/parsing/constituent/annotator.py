@@ -107,17 +107,21 @@ class ConstituentAnnotator(Annotator):
         k : int
             Maximum number of trees per sentence.
         """
+        return self._analyse(sentences, k)
+
+    def _analyse(self, sentences: Sequence[Any], k: int) -> list[list[Analysis]]:
+        """Return the predicted tree of each sentence, or its k-best trees if `k` is above 1."""
+        return self._describe(self.kbest(sentences, k))
+
+    def _describe(self, lists: Sequence[Sequence[Any]]) -> list[list[Analysis]]:
+        """Return scored trees as analyses with probabilities."""
         return [
             [
                 Analysis(parse.tree, parse.score, share)
                 for parse, share in zip(parses, self.shares([each.score for each in parses]), strict=True)
             ]
-            for parses in self._analyse(sentences, k)
+            for parses in lists
         ]
-
-    def _analyse(self, sentences: Sequence[Any], k: int) -> list[list[Any]]:
-        """Return the predicted tree of each sentence, or its k-best trees if `k` is above 1."""
-        return self.kbest(sentences, k)
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Sentence]]:
         """Open a file in brackets, CoNLL-U or plain text, and check that it has all required tags."""

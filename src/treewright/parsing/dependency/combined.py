@@ -22,7 +22,7 @@ N_ROUNDS = 2
 MAX_WEIGHED = 500
 """Maximum number of sentences for tuning the weight, evenly spaced among those given."""
 FACTORS = tuple(sorted(2.0 ** np.arange(-3, 1.5, 0.5), key=lambda each: abs(np.log(each))))
-"""Factors on the weight that maximises likelihood, tried for accuracy; the first one is 1."""
+"""Factors on the weight from `combine`, tried for accuracy; the first one is 1."""
 RELATION_WEIGHTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
@@ -114,7 +114,10 @@ def _with_weight(scorer: CombinedScorer, weight: float) -> CombinedScorer:
 
 
 def combine(scorer: CombinedScorer, decoder: ChartDecoder, batch: Batch) -> CombinedScorer:
-    """Return the scorer with a weight that raises the likelihood of the gold heads."""
+    """Return the scorer with a weight of the right magnitude, from a short search for likelihood.
+
+    The search does not converge, and the most likely weight has fewer correct heads; see `most_accurate`.
+    """
     heads = [tree.heads for tree in batch.trees]
     find = _weighted_marginals(scorer.prepare(batch), decoder, batch)
     weight = scorer.weight

@@ -25,6 +25,7 @@ from treewright._typing import (
 )
 from treewright._validate import GIVEN, check_integer, check_params, count_jobs
 from treewright._version import __version__
+from treewright.annotation.contract import Analysis
 from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, digest_files, fingerprint
 from treewright.data.consttree import ConstTree
@@ -384,11 +385,12 @@ class SpanParser(ConstituentAnnotator):
         sentences : sequence of ConstTree, DepTree, list of str, or list of (str, str or None)
             Trees, lists of words, or lists of (word, tag) pairs. Existing brackets are ignored.
         """
-        return [parses[0].tree for parses in self._analyse(sentences, 1)]
+        return [analyses[0].tree for analyses in self._analyse(sentences, 1)]
 
-    def _analyse(self, sentences: Sequence[Any], k: int) -> list[list[Parse]]:
+    def _analyse(self, sentences: Sequence[Any], k: int) -> list[list[Analysis]]:
         """Return the predicted tree of each sentence, or its k-best trees if `k` is above 1."""
-        return self._parse(sentences, k, by_brackets=k == 1 and self.predict_by == "brackets")
+        by_brackets = k == 1 and self.predict_by == "brackets"
+        return self._describe(self._parse(sentences, k, by_brackets=by_brackets))
 
     def kbest(
         self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
